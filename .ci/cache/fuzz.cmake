@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+# libFuzzer with ASan and UBSan, clang only: cmake -C .ci/cache/fuzz.cmake -S . -B build/fuzz -G Ninja
+set(CUTWATER_DEV ON CACHE BOOL "")
+set(CUTWATER_FUZZ ON CACHE BOOL "")
+set(CUTWATER_SANITIZE "address,undefined" CACHE STRING "")
+set(CMAKE_CXX_COMPILER clang++ CACHE STRING "")
+set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "")
