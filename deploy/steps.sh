@@ -11,7 +11,7 @@ step() {  # step TEXT: begins the next step
   printf '[%d/%d] %s\n' "$step_number" "${STEPS:?}" "$*"
 }
 
-step_done() {  # step_done [TEXT]
+step_done() {  # step_done TEXT: ends it, with its seconds
   printf '[%d/%d] done in %d s%s\n' "$step_number" "$STEPS" $((SECONDS - step_started)) "${1:+: $1}"
 }
 

@@ -31,7 +31,7 @@ give_up() { echo "$*"; echo "0 passed, 1 failed, 0 skipped"; exit 1; }
 
 step "packages"
 deploy/install-packages.sh build test || give_up "packages are missing"
-step_done
+step_done ""
 
 step "configure and build in $build"
 targets=()
@@ -42,7 +42,7 @@ else
   configure_tree "$build" -DCUTWATER_DEV=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo || give_up "the configuration failed"
 fi
 build_tree "$build" "${targets[@]}" || give_up "the build failed"
-step_done
+step_done ""
 
 step "run the tests: $labels${without:+, without $without}"
 results=$build/results
@@ -54,7 +54,7 @@ status=0
 GTEST_OUTPUT="xml:$results/" CTEST_OUTPUT_ON_FAILURE=1 \
   ctest --test-dir "$build" -L "^($labels)\$" ${without:+-E "$without"} -j2 --no-tests=error --timeout 300 \
   --output-junit "$results/ctest.junit" </dev/null || status=$?
-step_done
+step_done ""
 
 step "summary"
 # cases FILE...: `passed failed skipped` of gtest's XML files
