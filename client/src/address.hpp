@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Address: which daemon is meant. `unix:PATH`, or nothing, which means $CUTWATER_ADDRESS and, when
+// that is unset or empty too, the usual places in order (the same as the daemon's own, design 4.1):
+//
+//   $RUNTIME_DIRECTORY   /run/cutwater/main   $XDG_RUNTIME_DIR/cutwater/main
+//   /dev/shm/cutwater-UID/main                                          each + /cutwater.sock
+//
+// The first of them where a socket lies is used, whether or not anybody listens on it.
+// Reads the environment and looks at files; changes nothing. Thread safety: as getenv().
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <cutwater/result.hpp>
+
+namespace cutwater::client {
+
+/// Name of the socket inside a memory directory.
+inline constexpr std::string_view kSocketName = "cutwater.sock";
+
+struct Address {
+  std::string path;          ///< of the socket, absolute or relative as given
+  std::string origin;        ///< for messages: "address given", "CUTWATER_ADDRESS", "usual place"
+};
+
+/// InvalidArgument: not an address of ours, with the forms there are. Unsupported: `tcp:`, or
+/// `?ask`. NoDaemon: none of the usual places has a socket; the text names each, and what to start
+/// or mount (C062).
+Result<Address> find_address(std::string_view given);
+
+/// The usual sockets in order, for messages and `cutwaterctl`.
+std::vector<std::string> usual_sockets();
+
+}  // namespace cutwater::client
