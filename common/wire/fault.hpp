@@ -14,7 +14,7 @@ namespace cutwater::wire {
 
 /// Code of an ERROR message. A number is never given another meaning.
 enum class ErrorCode : std::uint16_t {
-  BadFrame = 1,         ///< bytes that are no frame of ours, or no msgpack; the connection is closed
+  BadFrame = 1,         ///< no frame of ours, or no msgpack; the connection is closed
   Version = 2,          ///< no common version; both ranges are in the text; closed
   Unsupported = 3,      ///< unknown type, or one that only the daemon may send; the session stays
   InvalidArgument = 4,  ///< `field` says where, the text what was expected; nothing of it was done
@@ -51,6 +51,7 @@ class [[nodiscard]] Decoded {
   T& value() { require(ok()); return *std::get_if<0>(&content_); }
   const T& value() const { require(ok()); return *std::get_if<0>(&content_); }
   T& operator*() { return value(); }
+  const T& operator*() const { return value(); }
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
   const Fault& fault() const { require(!ok()); return *std::get_if<1>(&content_); }

@@ -73,7 +73,7 @@ Decoded<FrameHeader> decode_header(std::string_view bytes, std::uint8_t version,
                                    std::uint32_t max_length);
 
 /// Cuts a stream of bytes into frames. Holds at most one frame (16 + bound bytes), and never more
-/// than what really arrived: an announced length allocates nothing. Between frames it holds nothing.
+/// than what really arrived: an announced length allocates nothing. It is empty between frames.
 ///
 ///   while (true) {
 ///     auto frame = reader.next(bytes);        // takes what it needs from the front of `bytes`
@@ -91,7 +91,7 @@ class FrameReader {
   void set_version(std::uint8_t version) noexcept { version_ = version; }
 
   /// Takes bytes from the front of `input` until one frame is whole (returned) or `input` is empty
-  /// (nullopt). A wrong magic is seen at its second byte, everything else of the header at its last.
+  /// (nullopt). A wrong magic is seen at its second byte, the rest of the header at its last.
   /// After a fault every further call gives the same fault and takes nothing.
   Decoded<std::optional<Frame>> next(std::string_view& input);
 

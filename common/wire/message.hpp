@@ -10,7 +10,6 @@
 // All *_ns are nanoseconds; times are readings of the segment's clock. kNever means "never".
 // Thread safety: values and pure functions. No exception leaves.
 #pragma once
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -96,7 +95,7 @@ struct Welcome {
   std::uint8_t rights = 0;
   Want mode = Want::Ask;
   std::string why;                       ///< why less was given than wanted, or ""
-  std::vector<std::string> descriptors;  ///< {"rules","state","stats"} in modes Map, MapRead; else {}
+  std::vector<std::string> descriptors;  ///< three names in modes Map, MapRead; else {}
   std::uint32_t row_index = 0;
   std::uint32_t row_generation = 0;
   std::uint64_t generation = 0;          ///< of the rules
@@ -224,10 +223,23 @@ Result<std::string> encode(const ReadAnswer& message);
 Result<std::string> encode(const Steer& message);
 Result<std::string> encode(const SteerAnswer& message);
 
-/// The message in a payload: `auto hello = decode<Hello>(frame.payload);`. Instantiated for the
+/// The message in a payload: `auto hello = decode<Hello>(frame.payload);`. It exists for the
 /// structs above. Faults: BadFrame, InvalidArgument, Internal.
 template <class Message>
 Decoded<Message> decode(std::string_view payload);
+template <> Decoded<Hello> decode<Hello>(std::string_view payload);
+template <> Decoded<Welcome> decode<Welcome>(std::string_view payload);
+template <> Decoded<Ping> decode<Ping>(std::string_view payload);
+template <> Decoded<Pong> decode<Pong>(std::string_view payload);
+template <> Decoded<Bye> decode<Bye>(std::string_view payload);
+template <> Decoded<ByeOk> decode<ByeOk>(std::string_view payload);
+template <> Decoded<ErrorMessage> decode<ErrorMessage>(std::string_view payload);
+template <> Decoded<Goaway> decode<Goaway>(std::string_view payload);
+template <> Decoded<Busy> decode<Busy>(std::string_view payload);
+template <> Decoded<Read> decode<Read>(std::string_view payload);
+template <> Decoded<ReadAnswer> decode<ReadAnswer>(std::string_view payload);
+template <> Decoded<Steer> decode<Steer>(std::string_view payload);
+template <> Decoded<SteerAnswer> decode<SteerAnswer>(std::string_view payload);
 
 /// True for `[A-Za-z0-9][A-Za-z0-9._:-]{0,62}`: names of limits, instances, verbs.
 bool is_name(std::string_view text) noexcept;

@@ -12,7 +12,7 @@
 //   DRAINING  PING BYE                         BUSY                     drain_ns, then closed
 //   any       half a frame                                              inside_frame_ns
 //
-// Bounds: one frame is held (FrameReader); unanswered requests are bounded by the credit of WELCOME;
+// Bounds: one frame is held (FrameReader); unanswered requests by the credit of WELCOME;
 // a bad frame is answered once and ends the session. What a peer sends can only become actions.
 // Thread safety: a machine belongs to one connection and one thread at a time. No exception leaves.
 #pragma once
@@ -38,8 +38,8 @@ struct Moment {
   std::uint64_t clock_ns = 0;
 };
 
-/// Put these bytes into the connection's queue. With `with_descriptors` (only ever a WELCOME of mode
-/// Map or MapRead) the descriptors ride on the first byte, in the order of Welcome::descriptors.
+/// Put these bytes into the connection's queue. `with_descriptors` (only ever a WELCOME of mode
+/// Map or MapRead): the descriptors ride on the first byte, in the order of Welcome::descriptors.
 struct SendBytes {
   std::string bytes;
   bool with_descriptors = false;
@@ -71,8 +71,9 @@ struct SteerRequested {
   Steer steer;
 };
 
-/// The peer did wrong; it was answered already (a SendBytes beside it). For counting and logging, at
-/// most once per source and minute, and for the bound on failed HELLOs (`before_welcome`).
+/// The peer did wrong (an Internal error is never reported here); it was answered already, by a
+/// SendBytes beside this. For counting and logging, at most once per source and minute, and for the
+/// bound on failed HELLOs (`before_welcome`).
 struct PeerFault {
   ErrorCode code = ErrorCode::BadFrame;
   std::string text;
@@ -109,8 +110,8 @@ class ServerSession {
   ServerActions feed(std::string_view bytes, Moment moment);
   /// The client sent descriptors (the caller has closed them): ERROR 1 and the end.
   ServerActions got_descriptors();
-  /// How many queued bytes are not sent yet; call it when the number changed. Ends the session of a
-  /// client that does not take its answers.
+  /// How many queued bytes are not sent yet; call it after queueing and after every write. A
+  /// smaller number than before is progress. Ends the session of a client that does not take its answers.
   ServerActions unsent(std::size_t bytes, std::uint64_t now_ns);
   /// The peer ended the connection. Nothing is sent any more.
   void ended() noexcept;
@@ -127,8 +128,8 @@ class ServerSession {
   ServerActions welcome(Welcome welcome, std::uint64_t now_ns);
   /// Answers HelloReceived with an ERROR and the end (not_permitted, too_many, internal).
   ServerActions refuse(ErrorCode code, std::string text);
-  /// Answers a request. An answer that does not fit a frame or breaks a bound becomes ERROR 7. An id
-  /// that is not waiting (answered before, or the session ended) gives no action.
+  /// Answers a request. An answer that does not fit a frame or breaks a bound becomes ERROR 7. An
+  /// id that is not waiting (answered before, or the session ended) gives no action.
   ServerActions answer(std::uint32_t request, const ReadAnswer& message);
   ServerActions answer(std::uint32_t request, const SteerAnswer& message);
   /// Answers a request with an ERROR that leaves the session open.
@@ -136,7 +137,7 @@ class ServerSession {
   /// The request was not executed at all.
   ServerActions busy(std::uint32_t request, std::uint64_t retry_after_ns);
   /// Tells the client to finish (READY only): what is in flight is answered, new requests get BUSY,
-  /// after drain_ns the connection is closed.
+  /// after drain_ns the connection is closed. Before WELCOME it closes at once.
   ServerActions go_away(GoawayReason reason, std::string text, std::uint64_t now_ns);
 
   // -- observers
@@ -164,6 +165,9 @@ class ServerSession {
                    ServerActions& out);
   void settle(std::uint32_t request, ServerActions& out);
   void finish_bye(ServerActions& out);
+  void say_goaway(GoawayReason reason, std::uint64_t within_ns, std::string text,
+                  ServerActions& out);
+  void resume(std::uint64_t now_ns);
   void close(std::string why, ServerActions& out);
 
   ServerSettings settings_;
@@ -183,6 +187,8 @@ class ServerSession {
   std::map<std::uint32_t, Waiting> waiting_;  // at most credit_items_
   std::size_t waiting_bytes_ = 0;
   bool over_credit_ = false;
+  bool paused_ = false;                // reading stopped since the last feed: its deadlines wait
+  std::uint64_t seen_ns_;              // latest now_ns told
   std::optional<std::uint32_t> bye_;   // request of a BYE that waits for the last answer
   bool bye_quiet_ = false;
   std::size_t unsent_bytes_ = 0;
@@ -191,8 +197,8 @@ class ServerSession {
 
 // ---- the client's end ---------------------------------------------------------------------------
 
-/// WELCOME came. The caller compares the descriptors it received with `welcome.descriptors`; another
-/// count means: close them all and ask over the socket.
+/// WELCOME came. The caller compares the descriptors it received with `welcome.descriptors`;
+/// another count means: close them all and ask over the socket.
 struct Welcomed { Welcome welcome; };
 struct ReadAnswered { std::uint32_t request = 0; ReadAnswer answer; };
 struct SteerAnswered { std::uint32_t request = 0; SteerAnswer answer; };
@@ -221,7 +227,8 @@ class ClientSession {
 
   /// HELLO, once, first of all.
   Result<Outgoing> hello(const Hello& hello);
-  /// Requests: only in state Ready. InvalidArgument: the message breaks a bound, nothing was sent.
+  /// Requests: only in state Ready; ping and bye also in Draining. 
+  /// InvalidArgument: the message breaks a bound, nothing was sent.
   /// Busy: the credit is used up, wait for an answer. Protocol: not in this state, or the request
   /// ids of this session are used up (2^32 - 1 of them): open a new one.
   Result<Outgoing> read(const Read& message);

@@ -81,9 +81,10 @@ class Value {
   /// map whose key is not a string, a map with a key twice. Only decoding makes one; it cannot be
   /// encoded. `what` is a literal.
   static Value foreign(const char* what) noexcept;
-  /// Path of the first foreign value below (such as `.rate` or `[2].x`), "" for this one itself;
-  /// nullopt when there is none.
-  std::optional<std::string> find_foreign() const;
+  struct Found { std::string path; std::string_view what; };
+  /// The first foreign value of this tree and its path, such as `.rate` or `[2].x` ("" for this
+  /// value itself); nullopt when there is none.
+  std::optional<Found> find_foreign() const;
 
   friend bool operator==(const Value&, const Value&);
 
@@ -108,7 +109,8 @@ struct Value::Entry {
   bool operator==(const Entry&) const = default;
 };
 
-/// msgpack bytes of a value. InvalidArgument when a bound above is passed or it holds a foreign one.
+/// msgpack bytes of a value. InvalidArgument: a bound above is passed, a key stands twice, or it
+/// holds a foreign value.
 Result<std::string> encode_value(const Value& value);
 
 /// One msgpack value that fills `bytes` exactly. BadFrame: not msgpack, cut short, bytes behind it,
