@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shm/header.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <initializer_list>
+
+#include "base/crc32c.hpp"
+#include "base/guard.hpp"
+#include "shm/process_table.hpp"
+
+namespace cutwater::shm {
+namespace {
+
+constexpr std::uint64_t kMaxFileLength = std::uint64_t{1} << 46;
+
+/// What a region of a kind must look like. stride 0: judged by its own rule below.
+struct RegionRule {
+  FileKind file;
+  RegionKind kind;
+  std::uint32_t stride;
+  std::uint64_t count_min;
+  std::uint64_t count_max;
+  std::uint64_t align;
+  bool inside_image;
+  const char* name;
+};
+constexpr RegionRule kRegionRules[] = {
+    {FileKind::Rules, RegionKind::Image, 0, 2, 2, kCacheLine, false, "images"},
+    {FileKind::Rules, RegionKind::ImageLimits, sizeof(LimitConfig), 1, 65'535, 64, true, "limits"},
+    {FileKind::Rules, RegionKind::ImageRules, sizeof(RuleRecord), kFirstRuleId + 1, 65'535, 64, true,
+     "rules"},
+    {FileKind::Rules, RegionKind::ImageNames, sizeof(NameRecord), 1, 65'535, 64, true, "names"},
+    {FileKind::State, RegionKind::Rows, sizeof(ProcessRow), kFirstClientRow + 1, 65'535, 64, false,
+     "rows"},
+    {FileKind::State, RegionKind::Limit, sizeof(LimitState), 1, 65'535, 64, false, "limit words"},
+    // The offset of buckets is a multiple of 2 MiB where we make the file; a reader needs only lines.
+    {FileKind::State, RegionKind::Bucket, sizeof(Word16), 2 * kGroupSlots, std::uint64_t{1} << 36, 64,
+     false, "buckets"},
+    {FileKind::Stats, RegionKind::Stripes, 0, 2, 4097, 64, false, "stripes"},
+    {FileKind::Stats, RegionKind::Events, sizeof(EventRecord), 1, std::uint64_t{1} << 20, 64, false,
+     "events"},
+};
+
+std::string file_text(FileKind file) {
+  return "memory file `" + std::string(name_of(file)) + "`: ";
+}
+
+Error damaged(FileKind file, const std::string& what) {
+  return {Errc::Damaged, file_text(file) + what};
+}
+
+/// First byte behind the region; 128 bits, so no offset and count can wrap around to a small number.
+unsigned __int128 end_of(const Region& region) noexcept {
+  return static_cast<unsigned __int128>(region.stride) * region.count + region.offset;
+}
+
+Result<void> check_identity(const FileHeader& header, FileKind file, std::uint64_t length) {
+  if (header.magic != kMagic) return damaged(file, "not a memory file of cutwater (foreign magic)");
+  if (header.abi_major != kAbiMajor) {
+    return Error{Errc::LayoutMismatch,
+                 file_text(file) + "layout " + std::to_string(header.abi_major) +
+                     ", this build knows layout " + std::to_string(kAbiMajor) +
+                     "; run daemon, library and tools of one version"};
+  }
+  if (header.ready != kReady) return damaged(file, "not ready: its making was cut short");
+  const std::uint64_t unknown = header.features_required & ~kFeaturesKnown;
+  if (unknown != 0) {
+    return Error{Errc::LayoutMismatch, file_text(file) + "needs features this build does not know (" +
+                                           std::to_string(unknown) + ")"};
+  }
+  if (header.header_length != sizeof(FileHeader)) return damaged(file, "header of another length");
+  if (header.file != static_cast<std::uint32_t>(file)) return damaged(file, "is another of the three");
+  if (header.clock > static_cast<std::uint32_t>(ClockKind::Stepped)) {
+    return damaged(file, "names a clock that does not exist");
+  }
+  if (header.total_length != length) {
+    return damaged(file, "truncated or grown: " + std::to_string(length) + " bytes, its header says " +
+                             std::to_string(header.total_length));
+  }
+  return {};
+}
+
+Result<void> check_region(const FileHeader& header, FileKind file, const RegionRule& rule) {
+  const Region* region = find_region(header, rule.kind);
+  if (region == nullptr) return damaged(file, std::string("region ") + rule.name + " is missing");
+  const std::string name = std::string("region ") + rule.name;
+  if (rule.stride != 0 && region->stride != rule.stride) return damaged(file, name + ": wrong stride");
+  if (region->count < rule.count_min || region->count > rule.count_max) {
+    return damaged(file, name + ": count " + std::to_string(region->count) + " is out of range");
+  }
+  if (region->offset % rule.align != 0 || region->stride == 0) {
+    return damaged(file, name + " is not aligned");
+  }
+  const std::uint64_t first = rule.inside_image ? sizeof(ImageHead) : 2 * kPage;
+  std::uint64_t end = header.total_length;
+  if (rule.inside_image) end = find_region(header, RegionKind::Image)->stride;
+  if (region->offset < first || end_of(*region) > end) {
+    return damaged(file, name + " reaches out of bounds (offset " + std::to_string(region->offset) +
+                             ", " + std::to_string(region->count) + " x " +
+                             std::to_string(region->stride) + " of " + std::to_string(end) +
+                             " bytes)");
+  }
+  return {};
+}
+
+/// No byte belongs to two regions of the same space.
+bool regions_overlap(const FileHeader& header, FileKind file) noexcept {
+  for (const RegionRule& a : kRegionRules) {
+    for (const RegionRule& b : kRegionRules) {
+      const bool same_space = a.file == file && b.file == file && a.inside_image == b.inside_image;
+      if (&a == &b || !same_space) continue;
+      const Region& x = *find_region(header, a.kind);
+      const Region& y = *find_region(header, b.kind);
+      if (x.offset <= y.offset && end_of(x) > y.offset) return true;
+    }
+  }
+  return false;
+}
+
+/// CRC and bounds of one file. `length` was compared with total_length before.
+Result<void> check_regions(const FileHeader& header, FileKind file) {
+  if (crc32c(&header, offsetof(FileHeader, crc32c)) != header.crc32c) {
+    return damaged(file, "header checksum is wrong");
+  }
+  if (header.total_length > kMaxFileLength) return damaged(file, "longer than any memory");
+  for (const RegionRule& rule : kRegionRules) {
+    if (rule.file != file) continue;
+    if (auto checked = check_region(header, file, rule); !checked) return checked;
+  }
+  if (regions_overlap(header, file)) return damaged(file, "regions overlap");
+  return {};
+}
+
+/// What must agree between regions and files for the bounds of a View to hold.
+Result<void> check_together(const HeaderSet& headers) {
+  const FileHeader& rules = headers[0];
+  const FileHeader& state = headers[1];
+  const FileHeader& stats = headers[2];
+  const Region& image = *find_region(rules, RegionKind::Image);
+  if (image.stride % kCacheLine != 0) return damaged(FileKind::Rules, "images are not aligned");
+  const std::uint64_t limits = find_region(rules, RegionKind::ImageLimits)->count;
+  if (find_region(rules, RegionKind::ImageNames)->count != limits ||
+      find_region(state, RegionKind::Limit)->count != limits) {
+    return damaged(FileKind::State, "holds another number of limits than `rules`");
+  }
+  const Region& bucket = *find_region(state, RegionKind::Bucket);
+  const std::uint64_t groups = bucket.count / kGroupSlots, k = bucket.flags;
+  if (bucket.count % kGroupSlots != 0 || k == 0 || groups % k != 0 || groups / k < 2) {
+    return damaged(FileKind::State, "region buckets: no whole groups");
+  }
+  const Region& stripes = *find_region(stats, RegionKind::Stripes);
+  if (stripes.stride != sizeof(StripeOwner) + limits * sizeof(LimitCounters)) {
+    return damaged(FileKind::Stats, "region stripes: wrong stride");
+  }
+  return {};
+}
+
+Result<void> check_origin(const HeaderSet& headers, bool check_boot) {
+  const FileHeader& rules = headers[0];
+  for (const FileKind file : {FileKind::State, FileKind::Stats}) {
+    const FileHeader& other = headers[static_cast<std::size_t>(file)];
+    if (std::memcmp(other.uuid, rules.uuid, sizeof rules.uuid) != 0) {
+      return damaged(file, "belongs to another memory than `rules` (uuid differs)");
+    }
+    if (other.clock != rules.clock || other.epoch_ns != rules.epoch_ns ||
+        std::memcmp(other.boot_id, rules.boot_id, sizeof rules.boot_id) != 0) {
+      return damaged(file, "names another clock or boot than `rules`");
+    }
+  }
+  if (!check_boot) return {};
+  if (is_of_another_boot(headers)) {
+    return damaged(FileKind::Rules, "of another boot: its time stamps mean nothing now (boot id differs)");
+  }
+  const std::uint64_t own = time_namespace_of_self();
+  if (rules.time_namespace != 0 && own != 0 && rules.time_namespace != own) {
+    return Error{Errc::ClockMismatch,
+                 file_text(FileKind::Rules) + "made in another time namespace (" +
+                     std::to_string(rules.time_namespace) + ", ours is " + std::to_string(own) +
+                     "): its clock is not ours; ask the daemon instead"};
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string_view name_of(FileKind file) noexcept {
+  switch (file) {
+    case FileKind::Rules: return "rules";
+    case FileKind::State: return "state";
+    case FileKind::Stats: return "stats";
+  }
+  return "unknown";
+}
+
+const Region* find_region(const FileHeader& header, RegionKind kind) noexcept {
+  for (const Region& region : header.region) {
+    if (region.kind == static_cast<std::uint32_t>(kind)) return &region;
+  }
+  return nullptr;
+}
+
+bool is_of_another_boot(const HeaderSet& headers) noexcept {
+  std::uint8_t boot_id[16];
+  return read_boot_id(boot_id) && std::memcmp(boot_id, headers[0].boot_id, sizeof boot_id) != 0;
+}
+
+Result<void> check_headers(const HeaderSet& headers, const std::array<std::uint64_t, 3>& lengths,
+                           bool check_boot) {
+  for (const FileKind file : {FileKind::Rules, FileKind::State, FileKind::Stats}) {
+    const auto index = static_cast<std::size_t>(file);
+    if (auto checked = check_identity(headers[index], file, lengths[index]); !checked) return checked;
+    if (guarded(Guard::HeaderChecked)) {
+      if (auto checked = check_regions(headers[index], file); !checked) return checked;
+    }
+  }
+  if (guarded(Guard::HeaderChecked)) {
+    if (auto checked = check_together(headers); !checked) return checked;
+  }
+  return check_origin(headers, check_boot);
+}
+
+View view_of(const HeaderSet& headers, const std::array<std::uint8_t*, 3>& bases) noexcept {
+  static constexpr Region kAbsent{};
+  const auto region = [&](FileKind file, RegionKind kind) -> const Region& {
+    const Region* found = find_region(headers[static_cast<std::size_t>(file)], kind);
+    return found == nullptr ? kAbsent : *found;
+  };
+  const auto [rules, state, stats] = bases;
+  View view;
+  const Region& image = region(FileKind::Rules, RegionKind::Image);
+  view.rules_control = reinterpret_cast<RulesControl*>(rules + kPage);
+  view.image[0] = rules + image.offset;
+  view.image[1] = rules + image.offset + image.stride;
+  view.image_length = image.stride;
+  view.image_limits_offset = region(FileKind::Rules, RegionKind::ImageLimits).offset;
+  view.image_rules_offset = region(FileKind::Rules, RegionKind::ImageRules).offset;
+  view.image_names_offset = region(FileKind::Rules, RegionKind::ImageNames).offset;
+  view.limit_count =
+      static_cast<std::uint32_t>(region(FileKind::Rules, RegionKind::ImageLimits).count);
+  view.rule_count = static_cast<std::uint32_t>(region(FileKind::Rules, RegionKind::ImageRules).count);
+
+  const Region& bucket = region(FileKind::State, RegionKind::Bucket);
+  view.state_control = reinterpret_cast<StateControl*>(state + kPage);
+  view.slots = reinterpret_cast<Word16*>(state + bucket.offset);
+  view.slot_count = bucket.count;
+  view.groups = bucket.count / kGroupSlots;
+  view.k = std::max<std::uint64_t>(1, bucket.flags);
+  view.g0 = view.groups / view.k;
+  view.limits =
+      reinterpret_cast<LimitState*>(state + region(FileKind::State, RegionKind::Limit).offset);
+  view.rows = reinterpret_cast<ProcessRow*>(state + region(FileKind::State, RegionKind::Rows).offset);
+  view.row_count = static_cast<std::uint32_t>(region(FileKind::State, RegionKind::Rows).count);
+
+  const Region& stripes = region(FileKind::Stats, RegionKind::Stripes);
+  view.stats_control = reinterpret_cast<StatsControl*>(stats + kPage);
+  view.stripes = stats + stripes.offset;
+  view.stripe_count = static_cast<std::uint32_t>(stripes.count);
+  view.stripe_stride = stripes.stride;
+  view.events =
+      reinterpret_cast<EventRecord*>(stats + region(FileKind::Stats, RegionKind::Events).offset);
+  view.event_count = static_cast<std::uint32_t>(region(FileKind::Stats, RegionKind::Events).count);
+
+  const FileHeader& header = headers[0];
+  if (header.clock == static_cast<std::uint32_t>(ClockKind::Stepped)) {
+    view.clock = SegmentClock::stepped(&view.state_control->stepped_ns);
+  } else if ((header.features_optional & kFeatureTsc) != 0 && tsc_usable()) {
+    view.clock = SegmentClock::tsc(header.epoch_ns);
+  } else {
+    view.clock = SegmentClock::boottime(header.epoch_ns);
+  }
+  view.secret = rules + offsetof(FileHeader, secret);
+  std::memcpy(view.uuid, header.uuid, sizeof view.uuid);
+  return view;
+}
+
+}  // namespace cutwater::shm
