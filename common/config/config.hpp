@@ -3,7 +3,7 @@
 // calls that read it. The daemon, `cutwaterctl config check` and in-memory clients all read the
 // same text through here.
 //
-//   auto outcome = config::load_file("/etc/cutwater/cutwater.yaml", config::system_options(environ));
+//   auto outcome = config::load_file("cutwater.yaml", config::system_options(environ));
 //   if (!outcome.config) { std::cerr << outcome.report(); return 4; }
 //   for (const auto& limit : outcome.config->limits) ...
 //
@@ -83,7 +83,7 @@ struct Instance {
 };
 
 struct Listen {
-  std::string unix_path = "auto";          ///< "auto", "off" or an absolute path of at most 107 bytes
+  std::string unix_path = "auto";          ///< "auto", "off" or an absolute path, <= 107 bytes
   std::uint32_t unix_mode = 0660;          ///< permission bits of the socket
   std::optional<std::uint32_t> unix_group; ///< gid for the socket; none: it stays the daemon's
 };
@@ -131,7 +131,7 @@ struct Log {
   LogLevel level = LogLevel::Info;
   LogFormat format = LogFormat::Text;
   std::string file;                        ///< absolute path, or empty: stderr
-  std::uint32_t queue = 4096;              ///< lines that wait for the writer; full = dropped and counted
+  std::uint32_t queue = 4096;              ///< lines that wait for the writer
 };
 
 struct Config {
@@ -141,7 +141,7 @@ struct Config {
   Capacity capacity;
   Log log;
   std::vector<rule::LimitSettings> limits; ///< in the order of the file
-  std::vector<Value> values;               ///< every effective value, in the order of the schema, limits last
+  std::vector<Value> values;               ///< every effective value, schema order, limits last
   std::string file_name;                   ///< as given to load_text()
   std::uint64_t hash = 0;                  ///< hash_of() of these values
 
@@ -162,7 +162,7 @@ using Lookup = std::function<std::optional<std::uint32_t>(const std::string& nam
 /// clients need none).
 struct LoadOptions {
   Pairs environment;   ///< CUTWATER_LOG__LEVEL -> debug; see overrides_from()
-  Pairs settings;      ///< --set log.level=debug; they win over the environment, a later one over an earlier
+  Pairs settings;      ///< --set log.level=debug; wins over the environment, later over earlier
   Variables variable;  ///< what ${NAME} stands for; null: all unset
   Lookup user_id;      ///< null: names are not looked up
   Lookup group_id;     ///< null: names are not looked up
@@ -200,7 +200,8 @@ struct LoadOutcome {
 };
 
 /// Reads a text. `file_name` is only printed.
-LoadOutcome load_text(std::string_view text, std::string file_name, const LoadOptions& options = {});
+LoadOutcome load_text(std::string_view text, std::string file_name,
+                      const LoadOptions& options = {});
 
 /// Reads a file: regular, at most kMaxTextBytes; neither it nor its folder may be writable by
 /// others (a sticky folder such as /tmp is accepted for a file of root or of the caller, a

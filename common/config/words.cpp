@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/words.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "rule/limit_settings.hpp"
+
+namespace cutwater::config {
+namespace {
+
+bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
+bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+char lower(char c) { return is_upper(c) ? static_cast<char>(c - 'A' + 'a') : c; }
+
+}  // namespace
+
+Error refusal(std::string text) { return Error(Errc::InvalidConfig, std::move(text)); }
+
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text.substr(0, kMaxQuotedBytes)) {
+    const auto byte = static_cast<unsigned char>(c);
+    out += byte < 0x20 || byte == 0x7f ? '?' : c;
+  }
+  if (text.size() > kMaxQuotedBytes) {
+    // Do not cut a UTF-8 sequence in two: drop its begun bytes.
+    const auto last = [&] { return static_cast<unsigned char>(out.back()); };
+    while ((last() & 0xc0) == 0x80) out.pop_back();
+    if (last() >= 0xc0) out.pop_back();
+    out += "...";
+  }
+  out += '"';
+  return out;
+}
+
+std::string shown(std::string_view word) {
+  const std::string text = quoted(word);
+  return text.substr(1, text.size() - 2);
+}
+
+std::string kebab(std::string_view key) {
+  if (key.empty() || !is_lower(key.front())) return std::string(key);
+  const bool camel = std::any_of(key.begin(), key.end(), is_upper);
+  const bool snake = key.find('_') != std::string_view::npos;
+  const bool dashed = key.find('-') != std::string_view::npos;
+  if (camel + snake + dashed > 1) return std::string(key);
+  std::string out;
+  for (std::size_t i = 0; i < key.size(); ++i) {
+    const char c = key[i];
+    if (is_upper(c)) {
+      if (is_upper(key[i - 1])) return std::string(key);
+      out += '-';
+      out += lower(c);
+    } else {
+      out += c == '_' ? '-' : c;
+    }
+  }
+  return out;
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  constexpr std::size_t kFar = kMaxEditDistance + 1;
+  if (a.size() > b.size()) std::swap(a, b);
+  if (b.size() - a.size() > kMaxEditDistance) return kFar;
+  std::vector<std::size_t> row(a.size() + 1);
+  for (std::size_t i = 0; i <= a.size(); ++i) row[i] = i;
+  for (std::size_t j = 1; j <= b.size(); ++j) {
+    std::size_t diagonal = row[0];
+    row[0] = j;
+    std::size_t best = j;
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+      const std::size_t replaced = diagonal + (lower(a[i - 1]) == lower(b[j - 1]) ? 0 : 1);
+      diagonal = row[i];
+      row[i] = std::min({replaced, row[i] + 1, row[i - 1] + 1});
+      best = std::min(best, row[i]);
+    }
+    if (best > kMaxEditDistance) return kFar;
+  }
+  return std::min(row[a.size()], kFar);
+}
+
+std::string_view nearest(std::string_view word, std::span<const std::string_view> names) {
+  std::string_view found;
+  std::size_t best = kMaxEditDistance + 1;
+  for (const std::string_view name : names) {
+    const std::size_t distance = edit_distance(word, name);
+    if (distance >= std::max(word.size(), name.size())) continue;
+    if (distance < best) {
+      best = distance;
+      found = name;
+    }
+  }
+  return found;
+}
+
+std::string listing(std::span<const std::string_view> words) {
+  std::string out;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) out += i + 1 == words.size() ? " or " : ", ";
+    out += words[i];
+  }
+  return out;
+}
+
+std::vector<std::string_view> split_words(std::string_view list) {
+  std::vector<std::string_view> words;
+  while (!list.empty()) {
+    const std::size_t end = std::min(list.find(' '), list.size());
+    if (end > 0) words.push_back(list.substr(0, end));
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return words;
+}
+
+Result<std::string> parse_name(std::string_view text) {
+  constexpr std::string_view kRemedy = "; begin with a letter or digit, go on with letters, "
+                                       "digits and . _ : -, 63 characters at most";
+  const auto plain = [](char c) { return is_lower(c) || is_upper(c) || is_digit(c); };
+  const auto inner = [&](char c) {
+    return plain(c) || c == '.' || c == '_' || c == ':' || c == '-';
+  };
+  if (text.empty()) return refusal("an empty name" + std::string(kRemedy));
+  if (text.size() > rule::kMaxNameLength || !plain(text.front()) ||
+      !std::all_of(text.begin(), text.end(), inner)) {
+    return refusal(quoted(text) + " is not a name" + std::string(kRemedy));
+  }
+  return std::string(text);
+}
+
+Result<bool> parse_bool(std::string_view text) {
+  if (text == "true") return true;
+  if (text == "false") return false;
+  return refusal(quoted(text) + " is neither true nor false; write true or false");
+}
+
+Result<std::size_t> parse_choice(std::string_view text, std::span<const std::string_view> words) {
+  const auto found = std::find(words.begin(), words.end(), text);
+  if (found != words.end()) return static_cast<std::size_t>(found - words.begin());
+  std::string what = quoted(text) + " is not known here; ";
+  const std::string_view near = nearest(text, words);
+  if (!near.empty()) return refusal(what + "did you mean '" + std::string(near) + "'?");
+  return refusal(what + "write " + listing(words));
+}
+
+Result<WhatIf> parse_what_if(std::string_view text) {
+  static constexpr std::array<std::string_view, 3> kWords = {"share", "deny", "allow"};
+  if (text == "open" || text == "closed" || text == "fail") {
+    return refusal(quoted(text) + ": for a breaker 'open' means refuse; write allow or deny");
+  }
+  auto index = parse_choice(text, kWords);
+  if (!index) return index.error();
+  return static_cast<WhatIf>(*index);
+}
+
+}  // namespace cutwater::config
