@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decision: the answer to every ask of a limit.
+//
+//   if (auto d = api.try_acquire("alice"); !d.allowed()) return reply_429(d.retry_after());
+//
+// It keeps the raw numbers of one reading; remaining(), retry_after() and so on compute when asked, so the yes/no path
+// pays nothing for them, and computing them later does not change them (spec limiter 4). The same question gives the
+// same fields whichever way it was asked (P9).
+//
+// A granted Decision is also the receipt of its charge: refund() spends it once. It moves and is never copied; a
+// moved-from Decision refuses to be refunded (L7, vectors U4, U7).
+// Thread safety: a value. limit_name() stays valid as long as the Client that decided.
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+#include <cutwater/units.hpp>
+
+namespace cutwater {
+
+/// Why not. Numbers are those of the protocol (spec messages 5).
+enum class Reason : std::uint8_t {
+  Allowed = 0,
+  Limit = 1,      ///< not enough tokens; come back after retry_after()
+  Never = 2,      ///< cost over the burst: no wait helps
+  Banned = 3,
+  Full = 4,
+  Open = 5,
+  Probing = 6,
+  Expired = 7,
+  Degraded = 8,   ///< could not be decided by the rule: no place (on-full: deny), limit gone, no daemon
+  KeyTooLong = 65,        ///< over kMaxKeyBytes; nothing was charged
+  InvalidArgument = 67,   ///< a cost over kMaxCost; nothing was charged
+};
+
+/// Stable word, e.g. "limit".
+std::string_view name_of(Reason reason) noexcept;
+
+/// Who answered.
+enum class DecidedBy : std::uint8_t { Memory = 0, ThreadLease = 1, Socket = 2, Remote = 3, Private = 4 };
+
+/// What waits behind a Decision; raw numbers in units of 2^-f token and ns of the segment's clock. For the library.
+struct DecisionData {
+  Reason reason = Reason::Degraded;
+  std::uint8_t flags = 0;
+  std::uint8_t window = 0;
+  DecidedBy decided_by = DecidedBy::Memory;
+  std::uint8_t shift = 0;
+  std::uint8_t f = 0;
+  bool computed = false;            ///< the four line fields hold finished answers instead of a line
+  bool receipt = false;             ///< a charge that can still be undone
+  std::int64_t t = 0;               ///< stamp: the clock reading this decision used
+  std::uint64_t mult = 0;           ///< line of the token clock, or remaining when `computed`
+  std::int64_t base_t = 0;          ///< ... or retry_after
+  std::int64_t base_n = 0;          ///< ... or reset_after
+  std::int64_t burst = 0;           ///< ... or starts_in
+  std::int64_t n = 0;               ///< N(t)
+  std::int64_t level = 0;           ///< tat after a grant (the receipt y), the level found at a refusal
+  std::int64_t cost = 0;            ///< units
+  void* slot = nullptr;             ///< where the receipt lies
+  std::uint64_t tag = 0;            ///< whose entry it was
+  const void* owner = nullptr;      ///< the library's record of the limit
+};
+
+class Decision {
+ public:
+  static constexpr std::uint8_t kDegraded = 1;        ///< not decided by the rule; policy in reason/on-full
+  static constexpr std::uint8_t kOverflow = 4;        ///< charged to, or refused by, the shared overflow word
+  static constexpr std::uint8_t kHint = 64;           ///< retry_after is an estimate, not exact
+
+  Decision() = default;
+  explicit Decision(const DecisionData& data) noexcept : data_(data) {}
+  Decision(Decision&& other) noexcept : data_(other.data_) { other.data_.receipt = false; }
+  Decision& operator=(Decision&& other) noexcept {
+    if (this != &other) { data_ = other.data_; other.data_.receipt = false; }
+    return *this;
+  }
+  Decision(const Decision&) = delete;
+  Decision& operator=(const Decision&) = delete;
+
+  /// The answer. Everything else is detail.
+  bool allowed() const noexcept { return data_.reason == Reason::Allowed; }
+  explicit operator bool() const noexcept { return allowed(); }
+  Reason reason() const noexcept { return data_.reason; }
+
+  /// Whole tokens left after this decision; 0 in debt.
+  std::uint64_t remaining() const noexcept;
+  /// Wait until the asked cost is there for a lone caller: exact to 1 ns or one unit of the limit's clock, 0 when
+  /// allowed, never 0 while refused, kNever for Reason::Never. An estimate when is_hint().
+  Nanos retry_after() const noexcept;
+  /// Until the bucket is full again.
+  Nanos reset_after() const noexcept;
+  /// Allowed by waiting: when, seen from the decision, its place in line begins. 0 otherwise.
+  Nanos starts_in() const noexcept;
+  /// Stamp: the reading of the segment's clock this decision used.
+  Nanos stamp() const noexcept { return Nanos{data_.t}; }
+
+  bool degraded() const noexcept { return (data_.flags & kDegraded) != 0; }
+  bool overflow() const noexcept { return (data_.flags & kOverflow) != 0; }
+  bool is_hint() const noexcept { return (data_.flags & kHint) != 0; }
+  DecidedBy decided_by() const noexcept { return data_.decided_by; }
+  std::uint8_t window() const noexcept { return data_.window; }
+  /// Name of the limit that decided; empty for a default-made Decision.
+  std::string_view limit_name() const noexcept;
+
+  /// For the library: the raw numbers.
+  DecisionData& data() noexcept { return data_; }
+  const DecisionData& data() const noexcept { return data_; }
+
+ private:
+  DecisionData data_;
+};
+
+/// First member of every library record a Decision points to through `owner`: where its name lies.
+struct DecisionOwner {
+  std::string_view name;
+};
+
+}  // namespace cutwater

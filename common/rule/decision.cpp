@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cutwater/decision.hpp>
+
+#include "rule/bucket_rule.hpp"
+
+namespace cutwater {
+namespace {
+
+rule::Report report_of(const DecisionData& d) noexcept {
+  if (d.computed) {
+    return {d.mult, d.base_t, d.base_n, d.burst};
+  }
+  rule::TokenRule rule;
+  rule.after = {d.mult, d.base_t, d.base_n, d.burst, 0, 0, d.shift};
+  rule.f = d.f;
+  rule::Report out = rule::report(rule, d.t, d.n, d.level, d.cost, d.reason == Reason::Allowed);
+  if (d.reason == Reason::Degraded && out.retry_after_ns == rule::kNeverNs) out.retry_after_ns = 1;
+  return out;
+}
+
+Nanos nanos(std::int64_t ns) noexcept { return ns == rule::kNeverNs ? kNever : Nanos{ns}; }
+
+}  // namespace
+
+std::string_view name_of(Reason reason) noexcept {
+  switch (reason) {
+    case Reason::Allowed: return "allowed";
+    case Reason::Limit: return "limit";
+    case Reason::Never: return "never";
+    case Reason::Banned: return "banned";
+    case Reason::Full: return "full";
+    case Reason::Open: return "open";
+    case Reason::Probing: return "probing";
+    case Reason::Expired: return "expired";
+    case Reason::Degraded: return "degraded";
+    case Reason::KeyTooLong: return "key_too_long";
+    case Reason::InvalidArgument: return "invalid_argument";
+  }
+  return "unknown";
+}
+
+std::uint64_t Decision::remaining() const noexcept { return report_of(data_).remaining; }
+Nanos Decision::retry_after() const noexcept { return nanos(report_of(data_).retry_after_ns); }
+Nanos Decision::reset_after() const noexcept { return nanos(report_of(data_).reset_after_ns); }
+Nanos Decision::starts_in() const noexcept { return nanos(report_of(data_).starts_in_ns); }
+
+std::string_view Decision::limit_name() const noexcept {
+  return data_.owner == nullptr ? std::string_view{} : static_cast<const DecisionOwner*>(data_.owner)->name;
+}
+
+}  // namespace cutwater
