@@ -32,8 +32,8 @@ struct Calibration {
 
 thread_local Calibration calibration;
 
-/// The pair with the shortest time between the two counter readings of a few attempts: a thread that
-/// lost the processor between counter and clock would else be off by a time slice.
+/// The pair with the shortest time between its two counter readings, of a few attempts: a thread
+/// that lost the processor between counter and clock would else be off by a time slice.
 Pair read_pair() noexcept {
   Pair best;
   std::uint64_t best_width = ~std::uint64_t{0};

@@ -5,7 +5,7 @@
 //
 // Uses the crc32 instruction where the processor has SSE4.2 (asked at run time, no -march), else
 // eight tables. Both give the same number.
-// Thread safety: pure; from any thread. The bytes must not change meanwhile, or the sum is of no use.
+// Thread safety: pure; from any thread. Bytes that change meanwhile give a sum of no use.
 #pragma once
 #include <cstddef>
 #include <cstdint>

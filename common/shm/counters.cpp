@@ -32,7 +32,7 @@ StripeHandle claim_stripe(const View& view, StripeOwnerWord owner) noexcept {
     Word16 seen = load16(&place.owner);
     if (guarded(Guard::StripeOneWriter)) {
       if (seen != Word16{}) continue;
-      // The swap also orders: the counts of the last owner are seen before the first of the new one.
+      // The swap also orders: the last owner's counts are seen before the new one's first.
       if (!cas16(&place.owner, seen, owner)) continue;
     }
     return {counters_of(view, stripe), false};
@@ -75,7 +75,8 @@ std::array<std::uint64_t, kLimitCounters> sum_counters(const View& view,
   std::array<std::uint64_t, kLimitCounters> sum{};
   if (limit >= view.limit_count) return sum;
   for (std::uint32_t stripe = 0; stripe < view.stripe_count; ++stripe) {
-    const auto* counters = reinterpret_cast<const LimitCounters*>(counters_of(view, stripe)) + limit;
+    const auto* counters =
+        reinterpret_cast<const LimitCounters*>(counters_of(view, stripe)) + limit;
     for (std::size_t i = 0; i < kLimitCounters; ++i) {
       // relaxed: each count stands for itself.
       sum[i] += __atomic_load_n(&counters->value[i], __ATOMIC_RELAXED);

@@ -38,7 +38,7 @@ bool is_link(int parent, const char* name) noexcept {
   return fstatat(parent, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(status.st_mode);
 }
 
-/// Whose directories are trusted on the way: root's and our own. Root that only looks trusts every owner.
+/// Ours, or we are root and only look.
 bool owner_is_fine(int fd, bool create, std::string& why) {
   struct stat status {};
   if (fstat(fd, &status) != 0) {
@@ -47,8 +47,8 @@ bool owner_is_fine(int fd, bool create, std::string& why) {
   }
   const uid_t self = geteuid();
   if (status.st_uid == self || (self == 0 && !create)) return true;
-  why = "belongs to uid " + std::to_string(status.st_uid) + ", not to us (uid " + std::to_string(self) +
-        ")";
+  why = "belongs to uid " + std::to_string(status.st_uid) + ", not to us (uid " +
+        std::to_string(self) + ")";
   return false;
 }
 
@@ -63,7 +63,8 @@ UniqueFd step(int parent, const std::string& name, bool create, Refusal& refusal
   if (!fd && errno == ENOENT && create) {
     // Made on a tmpfs only: a wrong setting shall not leave directories on a disk.
     if (!on_tmpfs(parent)) {
-      refusal = {Errc::NotTmpfs, "`" + name + "` does not exist and its parent is not on a tmpfs", false};
+      refusal = {Errc::NotTmpfs, "`" + name + "` does not exist and its parent is not on a tmpfs",
+                 false};
       return {};
     }
     if (mkdirat(parent, name.c_str(), 0700) != 0 && errno != EEXIST) {
@@ -94,8 +95,10 @@ bool accept(int fd, bool create, Refusal& refusal) {
     return false;
   }
   struct stat status {};
-  if (create && fstat(fd, &status) == 0 && (status.st_mode & 07777) != 0700 && fchmod(fd, 0700) != 0) {
-    refusal = {Errc::System, std::string("mode cannot be set to 0700: ") + std::strerror(errno), false};
+  const bool other_mode = create && fstat(fd, &status) == 0 && (status.st_mode & 07777) != 0700;
+  if (other_mode && fchmod(fd, 0700) != 0) {
+    refusal = {Errc::System, std::string("mode cannot be set to 0700: ") + std::strerror(errno),
+               false};
     return false;
   }
   return true;
@@ -219,7 +222,8 @@ Result<UniqueFd> take_lock(const MemoryDirectory& directory) {
     if (errno != EWOULDBLOCK) {
       return Error{Errc::System, directory.path + "/lock: " + std::strerror(errno)};
     }
-    return Error{Errc::Busy, "another daemon (" + holder_of(fd.get()) + ") holds " + directory.path +
+    return Error{Errc::Busy, "another daemon (" + holder_of(fd.get()) + ") holds " +
+                                 directory.path +
                                  "/lock; one daemon serves a memory directory"};
   }
   // For people only: a full tmpfs must not keep the daemon from starting, so nothing is checked.

@@ -58,7 +58,8 @@ enum class Seen { Whole, Torn, Unstamped, Overwritten };
 
 /// Reads the record that event `number` would be in.
 Seen look(const View& view, std::uint64_t number, EventRecord& out) noexcept {
-  const auto* place = reinterpret_cast<const std::uint64_t*>(&view.events[number % view.event_count]);
+  const EventRecord& record = view.events[number % view.event_count];
+  const auto* place = reinterpret_cast<const std::uint64_t*>(&record);
   // acquire: pairs with the release of the number, so the fields read after it are this event's or
   // those of a late writer, which the checksum tells.
   const std::uint64_t before = __atomic_load_n(place, __ATOMIC_ACQUIRE);
@@ -78,7 +79,8 @@ Seen look(const View& view, std::uint64_t number, EventRecord& out) noexcept {
 /// An unstamped event is given up when a later one tells that its writer has had its time: stamped
 /// more than 10 ms ago, or so many numbers ahead that no writer is that slow.
 bool given_up(const View& view, std::uint64_t number, std::uint64_t end) noexcept {
-  const std::int64_t now = view.clock.now();
+  // Held inside the horizon: a stepped clock is a shared word.
+  const std::int64_t now = std::clamp<std::int64_t>(view.clock.now(), 0, kHorizonNs);
   const std::uint64_t last = std::min(end, number + 1 + kUnstampedAhead);
   for (std::uint64_t later = number + 1; later < last; ++later) {
     EventRecord record;
@@ -119,7 +121,7 @@ std::uint64_t append_event(const View& view, const Event& event) noexcept {
   const std::uint64_t number_word = number + 1;
   EventRecord& place = view.events[number % view.event_count];
   auto* to = reinterpret_cast<std::uint64_t*>(&place);
-  // A ring's length behind already: the record belongs to somebody newer, this event is lost anyway.
+  // A ring's length behind: the record belongs to somebody newer, this event is lost anyway.
   if (__atomic_load_n(to, __ATOMIC_RELAXED) > number_word) return number;
 
   const EventRecord record = pack(event, view.clock.now(), number_word);
@@ -167,6 +169,17 @@ EventPage read_events(const View& view, std::uint64_t from, std::uint32_t max) {
     }
   }
   return page;
+}
+
+std::string check_event(const View& view, std::uint32_t index) {
+  const std::uint64_t word = __atomic_load_n(&view.events[index].number, __ATOMIC_ACQUIRE);
+  if (word == 0) return "";   // never used, or being written
+  if ((word - 1) % view.event_count != index) return "holds the number of another record";
+  if (word > __atomic_load_n(&view.stats_control->next_event, __ATOMIC_ACQUIRE)) {
+    return "holds a number that was never given out";
+  }
+  EventRecord record;
+  return look(view, word - 1, record) == Seen::Torn ? "its checksum is wrong" : "";
 }
 
 }  // namespace cutwater::shm

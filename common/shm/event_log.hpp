@@ -8,6 +8,7 @@
 // events are never dropped. Slow readers see a gap by number. Spec memory 13.2.
 #pragma once
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -45,5 +46,8 @@ struct EventPage {
 /// Reads events from number `from` on, at most `max` (bounded by the ring's size). Never writes, never waits: it
 /// stops before a record that is still being written. A `from` beyond the newest event starts at the newest.
 EventPage read_events(const View& view, std::uint64_t from, std::uint32_t max);
+
+/// What is wrong with record `index` of the ring, as a sentence; empty when nothing is. For verify.
+std::string check_event(const View& view, std::uint32_t index);
 
 }  // namespace cutwater::shm

@@ -28,15 +28,15 @@ struct RegionRule {
 constexpr RegionRule kRegionRules[] = {
     {FileKind::Rules, RegionKind::Image, 0, 2, 2, kCacheLine, false, "images"},
     {FileKind::Rules, RegionKind::ImageLimits, sizeof(LimitConfig), 1, 65'535, 64, true, "limits"},
-    {FileKind::Rules, RegionKind::ImageRules, sizeof(RuleRecord), kFirstRuleId + 1, 65'535, 64, true,
-     "rules"},
+    {FileKind::Rules, RegionKind::ImageRules, sizeof(RuleRecord), kFirstRuleId + 1, 65'535, 64,
+     true, "rules"},
     {FileKind::Rules, RegionKind::ImageNames, sizeof(NameRecord), 1, 65'535, 64, true, "names"},
     {FileKind::State, RegionKind::Rows, sizeof(ProcessRow), kFirstClientRow + 1, 65'535, 64, false,
      "rows"},
     {FileKind::State, RegionKind::Limit, sizeof(LimitState), 1, 65'535, 64, false, "limit words"},
-    // The offset of buckets is a multiple of 2 MiB where we make the file; a reader needs only lines.
-    {FileKind::State, RegionKind::Bucket, sizeof(Word16), 2 * kGroupSlots, std::uint64_t{1} << 36, 64,
-     false, "buckets"},
+    // We lay buckets at a multiple of 2 MiB; a reader needs only whole lines.
+    {FileKind::State, RegionKind::Bucket, sizeof(Word16), 2 * kGroupSlots, std::uint64_t{1} << 36,
+     64, false, "buckets"},
     {FileKind::Stats, RegionKind::Stripes, 0, 2, 4097, 64, false, "stripes"},
     {FileKind::Stats, RegionKind::Events, sizeof(EventRecord), 1, std::uint64_t{1} << 20, 64, false,
      "events"},
@@ -50,7 +50,7 @@ Error damaged(FileKind file, const std::string& what) {
   return {Errc::Damaged, file_text(file) + what};
 }
 
-/// First byte behind the region; 128 bits, so no offset and count can wrap around to a small number.
+/// First byte behind the region; 128 bits, so nothing wraps around to a small number.
 unsigned __int128 end_of(const Region& region) noexcept {
   return static_cast<unsigned __int128>(region.stride) * region.count + region.offset;
 }
@@ -66,17 +66,24 @@ Result<void> check_identity(const FileHeader& header, FileKind file, std::uint64
   if (header.ready != kReady) return damaged(file, "not ready: its making was cut short");
   const std::uint64_t unknown = header.features_required & ~kFeaturesKnown;
   if (unknown != 0) {
-    return Error{Errc::LayoutMismatch, file_text(file) + "needs features this build does not know (" +
-                                           std::to_string(unknown) + ")"};
+    return Error{Errc::LayoutMismatch,
+                 file_text(file) + "needs features this build does not know (" +
+                     std::to_string(unknown) + ")"};
   }
   if (header.header_length != sizeof(FileHeader)) return damaged(file, "header of another length");
-  if (header.file != static_cast<std::uint32_t>(file)) return damaged(file, "is another of the three");
+  if (header.file != static_cast<std::uint32_t>(file)) {
+    return damaged(file, "is another of the three");
+  }
   if (header.clock > static_cast<std::uint32_t>(ClockKind::Stepped)) {
     return damaged(file, "names a clock that does not exist");
   }
+  // Outside this, computing segment time would overflow.
+  if (header.epoch_ns < -kEpochLeadNs || header.epoch_ns > kHorizonNs) {
+    return damaged(file, "its clock begins at an impossible time");
+  }
   if (header.total_length != length) {
-    return damaged(file, "truncated or grown: " + std::to_string(length) + " bytes, its header says " +
-                             std::to_string(header.total_length));
+    return damaged(file, "truncated or grown: " + std::to_string(length) +
+                             " bytes, its header says " + std::to_string(header.total_length));
   }
   return {};
 }
@@ -85,7 +92,9 @@ Result<void> check_region(const FileHeader& header, FileKind file, const RegionR
   const Region* region = find_region(header, rule.kind);
   if (region == nullptr) return damaged(file, std::string("region ") + rule.name + " is missing");
   const std::string name = std::string("region ") + rule.name;
-  if (rule.stride != 0 && region->stride != rule.stride) return damaged(file, name + ": wrong stride");
+  if (rule.stride != 0 && region->stride != rule.stride) {
+    return damaged(file, name + ": wrong stride");
+  }
   if (region->count < rule.count_min || region->count > rule.count_max) {
     return damaged(file, name + ": count " + std::to_string(region->count) + " is out of range");
   }
@@ -170,7 +179,8 @@ Result<void> check_origin(const HeaderSet& headers, bool check_boot) {
   }
   if (!check_boot) return {};
   if (is_of_another_boot(headers)) {
-    return damaged(FileKind::Rules, "of another boot: its time stamps mean nothing now (boot id differs)");
+    return damaged(FileKind::Rules,
+                   "of another boot: its time stamps mean nothing now (boot id differs)");
   }
   const std::uint64_t own = time_namespace_of_self();
   if (rules.time_namespace != 0 && own != 0 && rules.time_namespace != own) {
@@ -209,7 +219,8 @@ Result<void> check_headers(const HeaderSet& headers, const std::array<std::uint6
                            bool check_boot) {
   for (const FileKind file : {FileKind::Rules, FileKind::State, FileKind::Stats}) {
     const auto index = static_cast<std::size_t>(file);
-    if (auto checked = check_identity(headers[index], file, lengths[index]); !checked) return checked;
+    auto identity = check_identity(headers[index], file, lengths[index]);
+    if (!identity) return identity;
     if (guarded(Guard::HeaderChecked)) {
       if (auto checked = check_regions(headers[index], file); !checked) return checked;
     }
@@ -238,7 +249,8 @@ View view_of(const HeaderSet& headers, const std::array<std::uint8_t*, 3>& bases
   view.image_names_offset = region(FileKind::Rules, RegionKind::ImageNames).offset;
   view.limit_count =
       static_cast<std::uint32_t>(region(FileKind::Rules, RegionKind::ImageLimits).count);
-  view.rule_count = static_cast<std::uint32_t>(region(FileKind::Rules, RegionKind::ImageRules).count);
+  view.rule_count =
+      static_cast<std::uint32_t>(region(FileKind::Rules, RegionKind::ImageRules).count);
 
   const Region& bucket = region(FileKind::State, RegionKind::Bucket);
   view.state_control = reinterpret_cast<StateControl*>(state + kPage);
@@ -249,7 +261,8 @@ View view_of(const HeaderSet& headers, const std::array<std::uint8_t*, 3>& bases
   view.g0 = view.groups / view.k;
   view.limits =
       reinterpret_cast<LimitState*>(state + region(FileKind::State, RegionKind::Limit).offset);
-  view.rows = reinterpret_cast<ProcessRow*>(state + region(FileKind::State, RegionKind::Rows).offset);
+  view.rows =
+      reinterpret_cast<ProcessRow*>(state + region(FileKind::State, RegionKind::Rows).offset);
   view.row_count = static_cast<std::uint32_t>(region(FileKind::State, RegionKind::Rows).count);
 
   const Region& stripes = region(FileKind::Stats, RegionKind::Stripes);

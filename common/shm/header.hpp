@@ -47,7 +47,7 @@ Result<void> check_capacity(const Capacity& capacity);
 FileHeader plan_header(const Capacity& capacity, FileKind file, const SegmentIdentity& identity);
 
 /// All checks of spec memory 3.3 on private copies. `lengths`: the real lengths of the files, by
-/// fstat. Damaged, LayoutMismatch or ClockMismatch; the text names the file and the check that failed.
+/// fstat. Damaged, LayoutMismatch or ClockMismatch; the text names the file and the failed check.
 Result<void> check_headers(const HeaderSet& headers, const std::array<std::uint64_t, 3>& lengths,
                            bool check_boot);
 

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The making of headers: how many bytes each region gets and where it lies.
 #include <fcntl.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 
 #include "base/crc32c.hpp"
 #include "shm/header.hpp"
+#include "shm/key_hash.hpp"
 #include "shm/process_table.hpp"
 
 namespace cutwater::shm {
@@ -81,19 +80,8 @@ void plan_stats(Planner& plan, const Capacity& capacity) {
   plan.add(RegionKind::Events, sizeof(EventRecord), capacity.events, kPage);
 }
 
-bool random_bytes(void* out, std::size_t length) noexcept {
-  auto* at = static_cast<std::uint8_t*>(out);
-  while (length != 0) {
-    const ssize_t got = getrandom(at, length, 0);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return false;
-    at += got;
-    length -= static_cast<std::size_t>(got);
-  }
-  return true;
-}
-
-Error out_of_range(const char* setting, std::uint64_t value, std::uint64_t low, std::uint64_t high) {
+Error out_of_range(const char* setting, std::uint64_t value, std::uint64_t low,
+                   std::uint64_t high) {
   return {Errc::InvalidArgument, std::string("capacity.") + setting + ": " + std::to_string(value) +
                                      " is outside " + std::to_string(low) + ".." +
                                      std::to_string(high)};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rule image as a whole: its checksum and its empty form. What is in it: shm/layout.hpp; how a new
-// one is published: shm/publisher.hpp.
+// The rule image as a whole: its checksum and its empty form. What is in it: shm/layout.hpp; how
+// the next one is published: shm/publisher.hpp.
 //
 // The sum covers everything behind the ImageHead up to the image's length. It is of use only while
 // nobody writes the image: the current one stands still between two publications.

@@ -52,8 +52,8 @@ Result<Mapping> Mapping::map(Ask ask) {
   const int options = MAP_FIXED | MAP_POPULATE | (ask.fd < 0 ? MAP_ANONYMOUS : 0);
   try {
     Mapping mapping;
-    mapping.region_ = ipc::mapped_region(Descriptor{ask.fd}, ask.writable ? ipc::read_write : ipc::read_only,
-                                         0, length, place, options);
+    const ipc::mode_t mode = ask.writable ? ipc::read_write : ipc::read_only;
+    mapping.region_ = ipc::mapped_region(Descriptor{ask.fd}, mode, 0, length, place, options);
     return mapping;
   } catch (const ipc::interprocess_exception& error) {
     munmap(place, length);

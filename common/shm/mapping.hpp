@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mapping: one file (or no file) mapped MAP_SHARED at a 2 MiB boundary, by Boost.Interprocess.
 //
-// Read and write faults are taken at once (MAP_POPULATE), so no decision waits for a page later. The
-// address is a multiple of 2 MiB: where the tmpfs gives huge pages they can be mapped as such.
+// Page faults are taken at once (MAP_POPULATE), so no decision waits for a page later. The address
+// is a multiple of 2 MiB: where the tmpfs gives huge pages they can be mapped as such.
 // Thread safety: as a value type.
 #pragma once
 #include <cstddef>

@@ -31,7 +31,9 @@ ProcessRow copy_row(const ProcessRow& row) noexcept {
   std::uint64_t words[kRowWords];
   const auto* from = reinterpret_cast<const std::uint64_t*>(&row);
   // acquire: none of these loads may move past the second look at the row's word.
-  for (std::size_t i = 0; i < kRowWords; ++i) words[i] = __atomic_load_n(from + i, __ATOMIC_ACQUIRE);
+  for (std::size_t i = 0; i < kRowWords; ++i) {
+    words[i] = __atomic_load_n(from + i, __ATOMIC_ACQUIRE);
+  }
   ProcessRow out;
   std::memcpy(&out, words, sizeof out);
   return out;
@@ -63,8 +65,9 @@ RowWord unpack_row(std::uint64_t word) noexcept {
 }
 
 std::uint64_t pack_row(RowWord row) noexcept {
-  return std::uint64_t{row.generation} << 32 | std::uint64_t{static_cast<std::uint8_t>(row.kind)} << 24 |
-         std::uint64_t{static_cast<std::uint8_t>(row.state)} << 16;
+  const std::uint64_t kind = static_cast<std::uint8_t>(row.kind);
+  const std::uint64_t state = static_cast<std::uint8_t>(row.state);
+  return std::uint64_t{row.generation} << 32 | kind << 24 | state << 16;
 }
 
 bool read_row(const View& view, std::uint32_t index, RowInfo& out) noexcept {
@@ -113,8 +116,9 @@ Result<RowGrant> RowTable::grant(const Owner& owner) {
   std::uint32_t index = kDaemonRow;
   if (owner.kind != RowKind::Daemon) {
     if (free_.empty()) {
-      return Error{Errc::Busy, "all " + std::to_string(view_.row_count - kFirstClientRow) +
-                                   " rows of the process table are taken; raise capacity.processes"};
+      return Error{Errc::Busy,
+                   "all " + std::to_string(view_.row_count - kFirstClientRow) +
+                       " rows of the process table are taken; raise capacity.processes"};
     }
     index = free_.front();
     free_.pop_front();
@@ -177,10 +181,11 @@ std::vector<RowInfo> RowTable::in_use() const {
 }
 
 std::uint32_t RowTable::live_count() const {
-  return static_cast<std::uint32_t>(std::count_if(truth_.begin(), truth_.end(), [](std::uint64_t word) {
+  const auto alive = [](std::uint64_t word) {
     const RowState state = unpack_row(word).state;
     return state == RowState::Live || state == RowState::Orphan;
-  }));
+  };
+  return static_cast<std::uint32_t>(std::count_if(truth_.begin(), truth_.end(), alive));
 }
 
 std::uint64_t process_start_time(std::uint32_t pid) noexcept {

@@ -33,7 +33,8 @@ namespace {
 constexpr std::array<FileKind, 3> kFiles = {FileKind::Rules, FileKind::State, FileKind::Stats};
 
 Error unsupported_processor() {
-  return {Errc::Unsupported, "this processor lacks cmpxchg16b or AVX, which the shared memory needs"};
+  return {Errc::Unsupported,
+          "this processor lacks cmpxchg16b or AVX, which the shared memory needs"};
 }
 
 /// Writes everything of one fresh, zeroed file but the ready word.
@@ -68,24 +69,29 @@ FileHeader copy_header(const std::uint8_t* base) noexcept {
   return header;
 }
 
+Error file_error(Errc code, FileKind file, const std::string& what) {
+  return {code, "memory file `" + std::string(name_of(file)) + "`: " + what};
+}
+
 Result<std::uint64_t> length_of(int fd, FileKind file) {
   struct stat status {};
   if (fd < 0 || fstat(fd, &status) != 0) {
-    return Error{Errc::System, "memory file `" + std::string(name_of(file)) + "`: cannot be examined: " +
-                                   std::strerror(fd < 0 ? EBADF : errno)};
+    const int error_number = fd < 0 ? EBADF : errno;
+    return file_error(Errc::System, file,
+                      std::string("cannot be examined: ") + std::strerror(error_number));
   }
   if (!S_ISREG(status.st_mode)) {
-    return Error{Errc::Damaged, "memory file `" + std::string(name_of(file)) + "`: not a regular file"};
+    return file_error(Errc::Damaged, file, "not a regular file");
   }
   // Below this there is no header and no control page, and mapping it would end in SIGBUS.
   if (status.st_size < static_cast<off_t>(2 * kPage)) {
-    return Error{Errc::Damaged, "memory file `" + std::string(name_of(file)) + "`: truncated to " +
-                                    std::to_string(status.st_size) + " bytes"};
+    return file_error(Errc::Damaged, file,
+                      "truncated to " + std::to_string(status.st_size) + " bytes");
   }
   return static_cast<std::uint64_t>(status.st_size);
 }
 
-/// True when the first eight bytes are ours: a foreign file of any size is refused before it is mapped.
+/// True when the first eight bytes are ours: a foreign file of any size is not even mapped.
 bool magic_fits(int fd) noexcept {
   std::uint64_t magic = 0;
   return pread(fd, &magic, sizeof magic, 0) == sizeof magic && magic == kMagic;
@@ -139,9 +145,10 @@ Result<Segment> Segment::create(const SegmentFiles& files, const SegmentOptions&
   }
   write_contents(view, options);
   for (const FileKind file : kFiles) {
-    auto* page = reinterpret_cast<FileHeader*>(parts->mapping[static_cast<std::size_t>(file)].address());
-    // PUBLISHES the whole file: pairs with the acquire in copy_header. Without release a reader could
-    // see a ready file whose image is still being written.
+    const auto i = static_cast<std::size_t>(file);
+    auto* page = reinterpret_cast<FileHeader*>(parts->mapping[i].address());
+    // PUBLISHES the whole file: pairs with the acquire in copy_header. Without release a reader
+    // could see a ready file whose image is still being written.
     __atomic_store_n(&page->ready, kReady, __ATOMIC_RELEASE);
     CUTWATER_SYNC_POINT("segment.ready_stored");
   }
@@ -159,8 +166,7 @@ Result<Segment> Segment::map(const SegmentFiles& files, Access access, bool chec
     if (!length) return length.error();
     lengths[i] = *length;
     if (!magic_fits(files[i])) {
-      return Error{Errc::Damaged, "memory file `" + std::string(name_of(file)) +
-                                      "`: not a memory file of cutwater (foreign magic)"};
+      return file_error(Errc::Damaged, file, "not a memory file of cutwater (foreign magic)");
     }
     auto mapped = Mapping::map(
         {.fd = files[i], .length = lengths[i], .writable = writable(access, file)});
@@ -190,7 +196,7 @@ const FileHeader& Segment::header(FileKind file) const noexcept {
 
 std::int64_t step_clock(const View& view, std::int64_t to_ns) noexcept {
   StateControl& control = *view.state_control;
-  // acquire/release: pairs with SegmentClock::now(); who sees the new time sees what came before it.
+  // Pairs with the acquire in SegmentClock::now(): who sees the new time sees what came before.
   std::int64_t seen = __atomic_load_n(&control.stepped_ns, __ATOMIC_ACQUIRE);
   while (seen < to_ns) {
     if (__atomic_compare_exchange_n(&control.stepped_ns, &seen, to_ns, false, __ATOMIC_ACQ_REL,

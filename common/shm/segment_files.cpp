@@ -18,8 +18,10 @@ namespace cutwater::shm {
 namespace {
 
 // `rules` goes last: whoever finds it finds all three, and a creation that was cut short has none.
-constexpr std::array<FileKind, 3> kRenameOrder = {FileKind::State, FileKind::Stats, FileKind::Rules};
-constexpr std::array<FileKind, 3> kRemoveOrder = {FileKind::Rules, FileKind::State, FileKind::Stats};
+constexpr std::array<FileKind, 3> kRenameOrder = {FileKind::State, FileKind::Stats,
+                                                  FileKind::Rules};
+constexpr std::array<FileKind, 3> kRemoveOrder = {FileKind::Rules, FileKind::State,
+                                                  FileKind::Stats};
 
 std::string plain(FileKind file) { return std::string(name_of(file)); }
 std::string next(FileKind file) { return plain(file) + ".next"; }
@@ -36,7 +38,9 @@ Result<void> remove(int directory_fd, const std::string& name) {
 }
 
 void remove_unfinished(int directory_fd) noexcept {
-  for (const char* name : {"rules.next", "state.next", "stats.next"}) unlinkat(directory_fd, name, 0);
+  for (const char* name : {"rules.next", "state.next", "stats.next"}) {
+    unlinkat(directory_fd, name, 0);
+  }
 }
 
 Error no_room(int directory_fd, std::uint64_t needed) {
@@ -57,7 +61,7 @@ int make_file(int directory_fd, FileKind file, std::uint64_t length, UniqueFd& o
                      0600));
   if (!fd) return errno;
   CUTWATER_SYNC_POINT("segment.next_created");
-  // fallocate itself: the posix form would write zeros one page at a time where it is not supported.
+  // fallocate itself: where it is not supported the posix form would write zeros page by page.
   while (fallocate(fd.get(), 0, 0, static_cast<off_t>(length)) != 0) {
     if (errno != EINTR) return errno;
   }
