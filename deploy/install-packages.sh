@@ -23,12 +23,15 @@ missing() {  # missing GROUP...: the names that are not installed
 
 apt() {
   local run=()
-  [ "$(id -u)" -eq 0 ] || run=(sudo)
-  "${run[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=120 "$@" </dev/null
+  [ "$(id -u)" -eq 0 ] || run=(sudo ${CI:+-n})
+  "${run[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=120 "$@" </dev/null >&2
 }
 
-install() {
+lists_are_new=''
+install() {  # install NAME...: with the lists as they are, else with new ones
   apt install -y -q --no-install-recommends "$@" && return
+  [ -z "$lists_are_new" ] || return
+  lists_are_new=yes
   echo "packages: reading the package lists anew" >&2
   apt update -q && apt install -y -q --no-install-recommends "$@"
 }
@@ -38,22 +41,29 @@ command -v dpkg-query >/dev/null || {
   echo "packages: this is no Debian; install the equivalents of $list by hand" >&2
   exit 0
 }
-mapfile -t names < <(missing "$@")
-[ ${#names[@]} -eq 0 ] && exit 0
+needed=() optional=()
+for group in "$@"; do
+  case $group in
+    optional) mapfile -t optional < <(missing optional) ;;
+    *) mapfile -t -O "${#needed[@]}" needed < <(missing "$group") ;;
+  esac
+done
+[ $((${#needed[@]} + ${#optional[@]})) -gt 0 ] || exit 0
 
-echo "packages: installing ${names[*]}"
 if [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
-  echo "packages: neither root nor sudo, so nothing could be installed" >&2
+  echo "packages: neither root nor sudo, so nothing can be installed" >&2
 else
-  install "${names[@]}" >&2 || echo "packages: apt-get failed" >&2
+  [ ${#needed[@]} -eq 0 ] || { echo "packages: installing ${needed[*]}"; install "${needed[@]}" || true; }
+  # One optional package that this system does not know must not keep the others away.
+  for name in "${optional[@]}"; do
+    echo "packages: installing $name"
+    install "$name" || true
+  done
 fi
 
-needed=()
-for group in build test; do
-  case " $* " in *" $group "*) mapfile -t -O "${#needed[@]}" needed < <(missing "$group") ;; esac
-done
-mapfile -t absent < <(missing optional)
-case " $* " in *" optional "*) [ ${#absent[@]} -eq 0 ] || echo "packages: going on without ${absent[*]}" ;; esac
+mapfile -t optional < <(for name in "${optional[@]}"; do installed "$name" || echo "$name"; done)
+[ ${#optional[@]} -eq 0 ] || echo "packages: going on without ${optional[*]}"
+mapfile -t needed < <(for name in "${needed[@]}"; do installed "$name" || echo "$name"; done)
 if [ ${#needed[@]} -gt 0 ]; then
   echo "packages: still missing: ${needed[*]}" >&2
   echo "packages: as root, run: apt-get install ${needed[*]}" >&2

@@ -55,7 +55,7 @@ start_daemon() {
     --set "listen.unix.path=$home/cutwater.sock" "$@" >"$home.log" 2>&1 </dev/null &
   daemon=$!
   address=unix:$home/cutwater.sock
-  until "$build/bin/cutwaterctl" --address "$address" status >/dev/null 2>&1; do
+  until [ -S "$home/cutwater.sock" ] && "$build/bin/cutwaterctl" --address "$address" status >/dev/null 2>&1; do
     waited=$((waited + 1))
     if ! kill -0 "$daemon" 2>/dev/null || [ "$waited" -gt 200 ]; then
       echo "cutwaterd did not start; it said:" >&2
