@@ -121,6 +121,8 @@ class Schedule {
   std::vector<Admission> log_;
 };
 
+// Longer than a screen: a coroutine can stop only in its own body, and the order of the steps is
+// the whole point.
 Request Schedule::request(int key, int cost) {
   int now = now_;
   co_yield 0;
