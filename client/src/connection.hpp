@@ -31,6 +31,8 @@
 #include "shm/directory.hpp"
 #include "wire/session.hpp"
 
+struct msghdr;
+
 namespace cutwater::client {
 
 /// A moment of CLOCK_BOOTTIME by which a call has ended.
@@ -91,7 +93,7 @@ class Connection {
   Result<wire::ClientActions> receive(Deadline deadline);
   Result<void> wait_for(short events, Deadline deadline);
   Error broken(Errc code, std::string what);
-  void take_descriptors(struct msghdr& header);
+  void take_descriptors(::msghdr& header);
 
   std::string path_;
   shm::UniqueFd fd_;

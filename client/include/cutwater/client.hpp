@@ -18,6 +18,7 @@
 
 #include <cutwater/decision.hpp>
 #include <cutwater/error.hpp>
+#include <cutwater/export.hpp>
 #include <cutwater/limit.hpp>
 #include <cutwater/result.hpp>
 #include <cutwater/units.hpp>
@@ -32,7 +33,7 @@ struct ClientOptions {
 
 /// A clock moved by hand, for tests and replay: Client::in_memory(yaml, clock). Segment time starts at 0 of this clock.
 /// Thread safety: advance from one thread, everything else from any.
-class SteppedClock {
+class CUTWATER_EXPORT SteppedClock {
  public:
   SteppedClock();
   /// Moves forward; a negative step is ignored (time only moves forward, law 4).
@@ -41,13 +42,14 @@ class SteppedClock {
   void set(Nanos at) noexcept;
   Nanos now() const noexcept;
 
+  struct State;                                ///< what lies behind it: the library's own
+
  private:
   friend class Client;
-  struct State;
   std::shared_ptr<State> state_;
 };
 
-class Client {
+class CUTWATER_EXPORT Client {
  public:
   /// `address`: `unix:PATH`; empty: CUTWATER_ADDRESS, else the usual places in order (design 4.1, 6).
   /// NoDaemon names the address, what was tried and what to mount or start; NotPermitted has the daemon's reason and

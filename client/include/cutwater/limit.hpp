@@ -19,6 +19,7 @@
 #include <string_view>
 
 #include <cutwater/decision.hpp>
+#include <cutwater/export.hpp>
 #include <cutwater/result.hpp>
 #include <cutwater/units.hpp>
 
@@ -37,7 +38,7 @@ struct Ask {
 class Limit;
 
 /// One key of one limit, resolved once. A value: copy it freely; it re-resolves by itself when the entry moved.
-class Key {
+class CUTWATER_EXPORT Key {
  public:
   Key(const Key& other) noexcept;
   Key& operator=(const Key& other) noexcept;
@@ -58,7 +59,7 @@ class Key {
   mutable std::atomic<std::uint64_t> hint_{~std::uint64_t{0}};   // slot where it was last seen; proved by each swap
 };
 
-class Limit {
+class CUTWATER_EXPORT Limit {
  public:
   std::string_view name() const noexcept;
 

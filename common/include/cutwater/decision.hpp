@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include <cutwater/export.hpp>
 #include <cutwater/units.hpp>
 
 namespace cutwater {
@@ -34,7 +35,7 @@ enum class Reason : std::uint8_t {
 };
 
 /// Stable word, e.g. "limit".
-std::string_view name_of(Reason reason) noexcept;
+CUTWATER_EXPORT std::string_view name_of(Reason reason) noexcept;
 
 /// Who answered.
 enum class DecidedBy : std::uint8_t { Memory = 0, ThreadLease = 1, Socket = 2, Remote = 3, Private = 4 };
@@ -62,7 +63,7 @@ struct DecisionData {
   const void* owner = nullptr;      ///< the library's record of the limit
 };
 
-class Decision {
+class CUTWATER_EXPORT Decision {
  public:
   static constexpr std::uint8_t kDegraded = 1;        ///< not decided by the rule; policy in reason/on-full
   static constexpr std::uint8_t kOverflow = 4;        ///< charged to, or refused by, the shared overflow word

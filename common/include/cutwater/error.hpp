@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include <cutwater/export.hpp>
+
 namespace cutwater {
 
 /// Why a call could not be carried out. Numbers are stable.
@@ -34,7 +36,7 @@ enum class Errc : int {
 };
 
 /// Short stable word of a code, e.g. "key_too_long".
-std::string_view name_of(Errc code) noexcept;
+CUTWATER_EXPORT std::string_view name_of(Errc code) noexcept;
 
 class Error {
  public:

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/core.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <span>
+#include <vector>
+
+#include "base/fork_page.hpp"
+#include "config/words.hpp"
+#include "src/core_registry.hpp"
+#include "src/thread_counter.hpp"
+#include "src/thread_lease.hpp"
+
+namespace cutwater {
+namespace {
+
+constexpr std::size_t kNamesShown = 3;
+constexpr std::size_t kNameBytesShown = 63;
+
+/// Names of all limits in force.
+std::vector<std::string> limit_names(const shm::View& view) {
+  std::vector<std::string> names;
+  const std::uint64_t current = view.current();
+  for (std::uint32_t index = 0; index < view.limit_count; ++index) {
+    if (view.limit_config(current, index).windows == 0) continue;
+    const shm::NameRecord& name = view.limit_name(current, index);
+    names.emplace_back(name.text, std::min<std::size_t>(name.length, sizeof name.text));
+  }
+  return names;
+}
+
+/// A name that may be anything, as part of a message.
+std::string shown(std::string_view name) {
+  std::string text(name.substr(0, kNameBytesShown));
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  }
+  return name.size() > kNameBytesShown ? text + "..." : text;
+}
+
+/// "no limit "x"; the nearest are ...": the nearest by spelling first, at most three.
+Error unknown_limit(const shm::View& view, std::string_view instance, std::string_view name) {
+  std::vector<std::string> names = limit_names(view);
+  std::string text = "instance \"" + std::string(instance) + "\" has no limit \"" + shown(name) +
+                     "\"";
+  if (names.empty()) {
+    return {Errc::UnknownName,
+            text + ": it has no limits; add one under limits: in its configuration"};
+  }
+  std::stable_sort(names.begin(), names.end(), [&](const std::string& a, const std::string& b) {
+    return config::edit_distance(name, a) < config::edit_distance(name, b);
+  });
+  text += names.size() == 1 ? "; there is " : "; the nearest are ";
+  for (std::size_t i = 0; i < std::min(names.size(), kNamesShown); ++i) {
+    text += (i == 0 ? "" : ", ") + names[i];
+  }
+  return {Errc::UnknownName, text};
+}
+
+}  // namespace
+
+Client::Core::Core(shm::Segment segment, Attached attached)
+    : segment_(std::move(segment)), instance_(std::move(attached.instance)) {
+  row_ = {attached.row.index, attached.row.generation, process_life()};
+  attached_.emplace(std::move(attached));
+  start();
+}
+
+Client::Core::Core(shm::Segment segment, Private own)
+    : segment_(std::move(segment)), instance_(std::move(own.instance)) {
+  row_ = {own.row.index, own.row.generation, process_life()};
+  own_.emplace(std::move(own));
+  start();
+}
+
+void Client::Core::start() noexcept {
+  view_ = segment_.view();
+  number_ = detail::next_client_number();
+  if (own_ && own_->clock) own_->clock->add(&view_);
+  detail::prepare_thread_exit();
+  detail::register_core(*this);
+}
+
+Client::Core::~Core() {
+  detail::give_back_leases(number_);
+  detail::unregister_core(*this);
+  if (own_ && own_->clock) own_->clock->remove(&view_);
+  if (client::Connection* link = connection()) link->bye();
+  detail::LimitState* state = limits_.load(std::memory_order_acquire);
+  while (state != nullptr) {
+    detail::LimitState* const next = state->next;
+    delete state;
+    state = next;
+  }
+}
+
+Result<detail::LimitState*> Client::Core::limit(std::string_view name) {
+  // acquire: pairs with the release below, so the record found is whole.
+  detail::LimitState* known = limits_.load(std::memory_order_acquire);
+  for (; known != nullptr; known = known->next) {
+    if (known->owner.name == name) return known;
+  }
+  const shm::LimitRef ref = shm::find_limit(view_, name);
+  if (ref.index == shm::kNoLimit) return unknown_limit(view_, instance_, name);
+
+  auto* state = new (std::nothrow) detail::LimitState;
+  if (state == nullptr) return Error{Errc::NoMemory, "no memory for the record of a limit"};
+  std::memcpy(state->name, name.data(), std::min(name.size(), sizeof state->name - 1));
+  state->owner.name = {state->name, name.size()};
+  state->view = &view_;
+  state->row = &row_;
+  state->client = number_;
+  state->ref.store(detail::pack_ref(ref), std::memory_order_relaxed);
+  state->decided_by = is_private() ? DecidedBy::Private : DecidedBy::Memory;
+  state->secret = shm::make_limit_secret(view_.secret, name);
+  detail::refresh(*state, view_.current());
+
+  // A list and not a locked table: a forked child may find a lock held by a thread it has not got.
+  // Two threads that ask for a new name at once make two records; both are good.
+  state->next = limits_.load(std::memory_order_relaxed);
+  // PUBLISHES the record to the loop above.
+  while (!limits_.compare_exchange_weak(state->next, state, std::memory_order_release,
+                                        std::memory_order_relaxed)) {}
+  return state;
+}
+
+client::Connection* Client::Core::connection() noexcept {
+  const bool ours = row_.life == process_life();
+  return attached_ && ours ? &attached_->connection : nullptr;
+}
+
+shm::RowGrant Client::Core::row() const noexcept {
+  if (row_.life != process_life()) return {};
+  return {row_.index, row_.generation};
+}
+
+void Client::Core::on_fork() noexcept {
+  if (attached_) attached_->connection.abandon();
+}
+
+// ---- Client -------------------------------------------------------------------------------------
+
+Client::Client(std::unique_ptr<Core> core) noexcept : core_(std::move(core)) {}
+Client::Client(Client&&) noexcept = default;
+Client& Client::operator=(Client&&) noexcept = default;
+Client::~Client() = default;
+
+Result<Limit> Client::limit(std::string_view name) {
+  auto found = core_->limit(name);
+  if (!found) return found.error();
+  return Limit{*found};
+}
+
+Result<void> Client::reload(std::string_view yaml) { return core_->reload(yaml); }
+Nanos Client::now() const noexcept { return Nanos{core_->view().clock.now()}; }
+std::string_view Client::instance() const noexcept { return core_->instance(); }
+
+}  // namespace cutwater

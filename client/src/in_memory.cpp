@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// In-memory clients: the daemon's part (publishing, sweeping) done by the client itself, in a
+// private segment. No other code decides than behind a daemon.
+#include <ctime>
+
+#include <algorithm>
+#include <limits>
+#include <new>
+
+#include "base/fork_page.hpp"
+#include "config/config.hpp"
+#include "src/core.hpp"
+
+namespace cutwater {
+namespace {
+
+/// What a text of limits needs; keys, limits as configured, the rest as small as the layout allows
+/// for one process.
+shm::SegmentOptions options_for(const config::Config& config, const SteppedClock::State* clock) {
+  shm::SegmentOptions options;
+  options.capacity.keys = config.capacity.keys;
+  options.capacity.limits = config.capacity.limits;
+  options.capacity.processes = config.capacity.processes;
+  options.capacity.stripes = config.capacity.stripes;
+  options.capacity.events = config.capacity.events;
+  if (clock != nullptr) {
+    options.clock = shm::ClockKind::Stepped;
+    // 1 ns early: the first publication takes effect at the clock's present moment.
+    options.stepped_start_ns = kSteppedOriginNs + clock->now() - 1;
+  }
+  return options;
+}
+
+Result<config::Config> read_config(std::string_view yaml) {
+  return config::to_result(config::load_text(yaml, "in-memory configuration"));
+}
+
+void sleep_until(const shm::View& view, std::int64_t t) {
+  const std::int64_t at = view.clock.to_boottime(t);
+  const timespec until{at / 1'000'000'000, at % 1'000'000'000};
+  while (clock_nanosleep(CLOCK_BOOTTIME, TIMER_ABSTIME, &until, nullptr) != 0) {}
+}
+
+/// Everything an earlier change left to do, all at once: a private segment has no loop of its own.
+void finish_sweep(shm::Publisher& publisher, const shm::View& view) {
+  while (publisher.sweep_due() && !publisher.sweep(view.slot_count)) {}
+}
+
+Result<shm::PublishReport> publish(shm::Publisher& publisher, const shm::View& view,
+                                   const config::Config& config) {
+  if (view.clock.now() < publisher.ready_at()) {
+    if (view.clock.is_stepped()) shm::step_clock(view, publisher.ready_at());
+    else sleep_until(view, publisher.ready_at());       // at most shm::kPublishAheadNs
+  }
+  finish_sweep(publisher, view);
+  return publisher.publish(config.limits, config.hash);
+}
+
+}  // namespace
+
+namespace {
+
+Result<std::unique_ptr<Client::Core>> make_private(std::string_view yaml,
+                                                   std::shared_ptr<SteppedClock::State> clock) {
+  auto config = read_config(yaml);
+  if (!config) return config.error();
+  auto segment = shm::Segment::create_private(options_for(*config, clock.get()));
+  if (!segment) return segment.error();
+  const shm::View view = segment->view();
+
+  Client::Core::Private own;
+  own.instance = config->instance.name;
+  own.rows = std::make_unique<shm::RowTable>(view, true);
+  auto row = own.rows->grant({.kind = shm::RowKind::Daemon, .name = own.instance});
+  if (!row) return row.error();
+  own.row = *row;
+  own.publisher = std::make_unique<shm::Publisher>(view);
+  own.clock = clock;
+  auto published = publish(*own.publisher, view, *config);
+  if (!published) return published.error();
+  // The text is in force when the call returns: nobody has read this clock yet.
+  if (clock) shm::step_clock(view, kSteppedOriginNs + clock->now());
+  return std::make_unique<Client::Core>(std::move(*segment), std::move(own));
+}
+
+}  // namespace
+
+Result<Client> Client::in_memory(std::string_view yaml) {
+  auto core = make_private(yaml, nullptr);
+  if (!core) return core.error();
+  return Client{std::move(*core)};
+}
+
+Result<Client> Client::in_memory(std::string_view yaml, const SteppedClock& clock) {
+  auto core = make_private(yaml, clock.state_);
+  if (!core) return core.error();
+  return Client{std::move(*core)};
+}
+
+Result<void> Client::Core::reload(std::string_view yaml) {
+  if (!own_) {
+    return Error{Errc::Unsupported, "this client belongs to a daemon: reload that one, with "
+                                    "`cutwaterctl config reload` or SIGHUP"};
+  }
+  if (row_.life != process_life()) {
+    return Error{Errc::Unsupported, "a forked child cannot reload the memory of its parent"};
+  }
+  auto config = read_config(yaml);
+  if (!config) return config.error();
+  auto published = publish(*own_->publisher, view_, *config);
+  if (!published) return published.error();
+  if (own_->clock && published->effective_ns > view_.clock.now()) {
+    own_->clock->move_to(published->effective_ns - kSteppedOriginNs);
+  }
+  return {};
+}
+
+}  // namespace cutwater

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// LimitState: what the library keeps of one limit a program asked for by name: where to decide,
+// with which secret, on whose counters. Made by Core::limit(), never moved, freed with the Client,
+// so a decision touches no allocator and a Decision may point to it (its owner, for the name).
+//
+// Hot: the first two lines are read by every decision; only `ref`, `seen_current` and
+// `lease_tokens` change after it was made (a limit that a reload moved), and they are single words.
+// Includes nothing heavier than <atomic>, <chrono> and our own. Thread safety: as marked at each
+// member.
+#pragma once
+#include <atomic>
+#include <cstdint>
+
+#include <cutwater/decision.hpp>
+
+#include "shm/bucket.hpp"
+
+namespace cutwater::detail {
+
+/// Index and incarnation of a limit in one word, so that nobody sees half of a change.
+constexpr std::uint64_t pack_ref(shm::LimitRef ref) noexcept {
+  return std::uint64_t{ref.incarnation} << 32 | ref.index;
+}
+constexpr shm::LimitRef unpack_ref(std::uint64_t word) noexcept {
+  return {static_cast<std::uint32_t>(word), static_cast<std::uint32_t>(word >> 32)};
+}
+
+/// The row of the process table that a Client got, and the process_life() in which it is ours.
+struct ClientRow {
+  std::uint32_t index = 0;                       ///< 0 = none
+  std::uint32_t generation = 0;
+  std::uint64_t life = 0;
+};
+
+struct alignas(64) LimitState {
+  DecisionOwner owner;                           ///< first: Decision::limit_name() reads it
+  const shm::View* view = nullptr;               ///< of the Client's segment
+  const ClientRow* row = nullptr;                ///< of the Client
+  std::uint64_t client = 0;                      ///< number of the Client, never used twice
+  std::atomic<std::uint64_t> ref{0};             ///< pack_ref()
+  /// `current` of the rules when lease_tokens, max_waiting were read. ~0 = not yet.
+  std::atomic<std::uint64_t> seen_current{~std::uint64_t{0}};
+  std::atomic<std::uint32_t> lease_tokens{0};    ///< thread-lease of the limit, 0 = off
+  DecidedBy decided_by = DecidedBy::Memory;
+
+  shm::LimitSecret secret{};                     ///< of the key hash
+
+  /// `current` of the rules in which the name was last looked for in vain.
+  std::atomic<std::uint64_t> gone_current{~std::uint64_t{0}};
+  std::atomic<std::uint32_t> max_waiting{0};     ///< callers asleep at once in this process
+  std::atomic<std::uint64_t> waiting{0};         ///< process_life():32 | callers asleep now:32
+  char name[64] = {};                            ///< what `owner.name` points to
+  LimitState* next = nullptr;                    ///< list of the Client; set before it is published
+};
+
+/// Rare: reads what is cached of the limit's settings anew, because `current` is another.
+void refresh(LimitState& state, std::uint64_t current) noexcept;
+
+/// Rare: finds the name in the current rules. True: `state.ref` is good again.
+bool resolve_again(LimitState& state) noexcept;
+
+}  // namespace cutwater::detail

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rare branches of a decision: arguments no limit takes, rules that changed, a limit that went.
+#include "src/decide.hpp"
+
+#include <string_view>
+
+namespace cutwater::detail {
+namespace {
+
+constexpr std::int64_t kRetryHintNs = 100'000'000;
+constexpr std::int64_t kNeverNs = kNever.count();
+
+/// An answer that was not computed by a rule: nothing left, and this long until it may be.
+void answer_fixed(const LimitState& state, Reason reason, std::uint8_t flags,
+                  std::int64_t retry_after_ns, DecisionData& out) noexcept {
+  out = DecisionData{};
+  out.reason = reason;
+  out.flags = flags;
+  out.decided_by = state.decided_by;
+  out.computed = true;
+  out.base_t = retry_after_ns;
+  out.t = state.view->clock.now();
+  out.owner = &state;
+}
+
+}  // namespace
+
+void answer_argument(const LimitState& state, bool key_too_long, DecisionData& out) noexcept {
+  const Reason reason = key_too_long ? Reason::KeyTooLong : Reason::InvalidArgument;
+  answer_fixed(state, reason, 0, kNeverNs, out);
+}
+
+void answer_degraded(const LimitState& state, DecisionData& out) noexcept {
+  answer_fixed(state, Reason::Degraded, Decision::kDegraded | Decision::kHint, kRetryHintNs, out);
+}
+
+bool decide_again(LimitState& state, shm::BucketAsk& ask, std::uint64_t& hint,
+                  DecisionData& out) noexcept {
+  if (resolve_again(state)) {
+    ask.limit = unpack_ref(state.ref.load(std::memory_order_relaxed));
+    hint = shm::kNoSlot;
+    if (shm::charge(*state.view, ask, hint, out) == shm::Outcome::Answered) return true;
+  }
+  answer_degraded(state, out);
+  return false;
+}
+
+bool resolve_again(LimitState& state) noexcept {
+  const std::uint64_t current = state.view->current();
+  if ((current & shm::kCurrentSupersededBit) != 0) return false;
+  // relaxed, all: each word carries its whole meaning. Looking once per change of the rules keeps a
+  // program that goes on asking for a removed limit from searching at every call.
+  if (state.gone_current.load(std::memory_order_relaxed) == current) return false;
+  const shm::LimitRef found = shm::find_limit(*state.view, state.owner.name);
+  if (found.index == shm::kNoLimit) {
+    state.gone_current.store(current, std::memory_order_relaxed);
+    return false;
+  }
+  state.ref.store(pack_ref(found), std::memory_order_relaxed);
+  state.seen_current.store(~std::uint64_t{0}, std::memory_order_relaxed);
+  return true;
+}
+
+void refresh(LimitState& state, std::uint64_t current) noexcept {
+  const shm::View& view = *state.view;
+  const shm::LimitRef ref = unpack_ref(state.ref.load(std::memory_order_relaxed));
+  std::uint32_t lease = 0;
+  std::uint32_t most_waiting = 0;
+  if (ref.index < view.limit_count) {
+    const shm::LimitConfig& config = view.limit_config(current, ref.index);
+    const bool ours = __atomic_load_n(&config.windows, __ATOMIC_ACQUIRE) != 0 &&
+                      __atomic_load_n(&config.incarnation, __ATOMIC_ACQUIRE) == ref.incarnation;
+    lease = ours ? __atomic_load_n(&config.thread_lease, __ATOMIC_ACQUIRE) : 0;
+    most_waiting = ours ? __atomic_load_n(&config.max_waiting, __ATOMIC_ACQUIRE) : 0;
+  }
+  // The image was whole only if `current` still names it (I1); else the next decision reads again.
+  if (view.current() != current) return;
+  // relaxed: two settings of one limit, read one by one; a decision that mixes old and new is one
+  // that came a moment earlier or later.
+  state.lease_tokens.store(lease, std::memory_order_relaxed);
+  state.max_waiting.store(most_waiting, std::memory_order_relaxed);
+  state.seen_current.store(current, std::memory_order_relaxed);
+}
+
+void count_flags(const ThreadCounter& counter, std::uint32_t limit,
+                 const DecisionData& out) noexcept {
+  if ((out.flags & Decision::kOverflow) != 0) {
+    counter.stripe.add(limit, shm::LimitCounter::NoPlace, 1);
+  }
+  if ((out.flags & Decision::kDegraded) != 0) {
+    counter.stripe.add(limit, shm::LimitCounter::Degraded, 1);
+  }
+}
+
+}  // namespace cutwater::detail

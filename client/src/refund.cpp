@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Undo of a charge by its receipt (L7): one swap of exactly what was left by the charge.
+#include <cutwater/limit.hpp>
+
+#include <string>
+
+#include "src/decide.hpp"
+
+namespace cutwater {
+
+Result<std::uint64_t> Limit::refund(Decision& decision) noexcept {
+  DecisionData& data = decision.data();
+  if (data.owner != state_) {
+    const std::string limit = state_->name;
+    return Error{Errc::InvalidArgument,
+                 "this decision was not made by limit \"" + limit + "\"; refund it where it was"};
+  }
+  if (data.reason != Reason::Allowed || data.cost == 0 || data.slot == nullptr) {
+    return Error{Errc::InvalidArgument, "this decision charged nothing: there is nothing to undo"};
+  }
+  if (!data.receipt) {
+    return Error{Errc::AlreadyUsed, "this receipt was spent or moved: a charge is undone once"};
+  }
+  const bool undone = data.decided_by == DecidedBy::ThreadLease
+                          ? detail::refund_to_lease(*state_, data)
+                          : shm::undo(*state_->view, data);
+  if (!undone) {
+    return Error{Errc::TooLate, "somebody charged this key after it; the tokens stay spent"};
+  }
+  data.receipt = false;
+  const std::uint64_t tokens = static_cast<std::uint64_t>(data.cost) >> data.f;
+  const shm::LimitRef ref = detail::unpack_ref(state_->ref.load(std::memory_order_relaxed));
+  detail::counter_for(*state_).stripe.add(ref.index, shm::LimitCounter::Undone, tokens);
+  return tokens;
+}
+
+Result<std::uint64_t> Limit::refund(Decision&& decision) noexcept { return refund(decision); }
+
+}  // namespace cutwater

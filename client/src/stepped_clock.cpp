@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// SteppedClock: a moment that its owner moves. Every in-memory client made with it keeps a word of
+// its own in its segment (that is what decisions read); moving the clock moves them all.
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <mutex>
+#include <new>
+#include <vector>
+
+#include "src/core.hpp"
+
+namespace cutwater {
+
+struct SteppedClock::State::Followers {
+  std::mutex mutex;
+  std::vector<const shm::View*> views;
+};
+
+namespace {
+constexpr std::size_t kMomentBytes = 4096;
+}  // namespace
+
+SteppedClock::State::State() : followers(std::make_unique<Followers>()) {
+  // Shared with forked children, like the segments that follow.
+  void* const page = mmap(nullptr, kMomentBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+                          -1, 0);
+  // Without such a page children see the moment of the fork; their segments still follow.
+  now_ns = page == MAP_FAILED ? &own_now_ns : new (page) std::atomic<std::int64_t>(0);
+}
+
+SteppedClock::State::~State() {
+  if (now_ns != &own_now_ns) munmap(now_ns, kMomentBytes);
+}
+
+void SteppedClock::State::move_to(std::int64_t at_ns) noexcept {
+  std::int64_t seen = now_ns->load(std::memory_order_relaxed);
+  while (seen < at_ns && !now_ns->compare_exchange_weak(seen, at_ns, std::memory_order_acq_rel)) {}
+  if (seen >= at_ns) return;
+  const std::lock_guard lock(followers->mutex);
+  for (const shm::View* view : followers->views) shm::step_clock(*view, kSteppedOriginNs + at_ns);
+}
+
+std::int64_t SteppedClock::State::now() const noexcept {
+  return now_ns->load(std::memory_order_acquire);
+}
+
+void SteppedClock::State::add(const shm::View* view) {
+  const std::lock_guard lock(followers->mutex);
+  followers->views.push_back(view);
+  shm::step_clock(*view, kSteppedOriginNs + now());
+}
+
+void SteppedClock::State::remove(const shm::View* view) noexcept {
+  const std::lock_guard lock(followers->mutex);
+  std::erase(followers->views, view);
+}
+
+SteppedClock::SteppedClock() : state_(std::make_shared<State>()) {}
+
+void SteppedClock::advance(Nanos by) noexcept {
+  if (by > Nanos{0}) state_->move_to(state_->now() + by.count());
+}
+
+void SteppedClock::set(Nanos at) noexcept { state_->move_to(at.count()); }
+
+Nanos SteppedClock::now() const noexcept { return Nanos{state_->now()}; }
+
+}  // namespace cutwater
