@@ -31,7 +31,7 @@ constexpr Suffix kSizeSuffixes[] = {
 Result<std::uint64_t> parse_suffixed(std::string_view text, std::span<const Suffix> suffixes,
                                      std::string_view remedy) {
   const auto refuse = [&](std::string_view what) {
-    return refusal(quoted(text) + " " + std::string(what) + "; " + std::string(remedy));
+    return refusal(in_quotes(text) + " " + std::string(what) + "; " + std::string(remedy));
   };
   if (text.starts_with('-')) return refuse("is negative");
   const Digits digits = scan_digits(text);
@@ -68,7 +68,7 @@ Result<std::uint32_t> parse_mode(std::string_view text) {
     for (const char c : digits) mode = mode * 8 + static_cast<std::uint32_t>(c - '0');
   }
   if (!octal || mode > 0777) {
-    return refusal(quoted(text) + " is no permission mode; write octal digits, 0000..0777");
+    return refusal(in_quotes(text) + " is no permission mode; write octal digits, 0000..0777");
   }
   return mode;
 }

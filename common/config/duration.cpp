@@ -30,11 +30,11 @@ constexpr std::size_t kMaxFractionDigits = 9;
 constexpr std::string_view kRemedy = "; write a duration such as 100ms, 15s, 1m30s or 2h";
 
 Error malformed(std::string_view text) {
-  return refusal(quoted(text) + " is not a duration" + std::string(kRemedy));
+  return refusal(in_quotes(text) + " is not a duration" + std::string(kRemedy));
 }
 
 Error too_long(std::string_view text) {
-  return refusal(quoted(text) + " is above the maximum of " + format_duration(rule::kMaxPeriodNs));
+  return refusal(in_quotes(text) + " is above the maximum of " + format_duration(rule::kMaxPeriodNs));
 }
 
 std::string_view letters(std::string_view text) {
@@ -61,7 +61,7 @@ Result<void> add_parts(std::string_view whole, std::string_view rest, std::span<
       fraction = scan_digits(rest);
       if (fraction.length == 0) return malformed(whole);
       if (fraction.length > kMaxFractionDigits) {
-        return refusal(quoted(whole) + " has more than 9 decimals; write it in a smaller unit");
+        return refusal(in_quotes(whole) + " has more than 9 decimals; write it in a smaller unit");
       }
       rest.remove_prefix(fraction.length);
     }
@@ -75,7 +75,7 @@ Result<void> add_parts(std::string_view whole, std::string_view rest, std::span<
     for (std::size_t i = 0; i < fraction.length; ++i) scale *= 10;
     const Wide parts = Wide{fraction.value} * unit;
     if (parts % scale != 0) {
-      return refusal(quoted(whole) + " is finer than 1ns; write whole nanoseconds");
+      return refusal(in_quotes(whole) + " is finer than 1ns; write whole nanoseconds");
     }
     if (digits.overflow || digits.value > rule::kMaxPeriodNs / unit) return too_long(whole);
     sum += digits.value * unit + static_cast<std::uint64_t>(parts / scale);
@@ -105,7 +105,7 @@ Result<std::uint64_t> parse_iso(std::string_view text) {
 Result<std::uint64_t> parse_duration(std::string_view text) {
   if (text == "0") return std::uint64_t{0};
   if (text.starts_with('-')) {
-    return refusal(quoted(text) + " is negative; write 0 or a duration such as 15s");
+    return refusal(in_quotes(text) + " is negative; write 0 or a duration such as 15s");
   }
   if (text.starts_with('P')) return parse_iso(text);
   const Digits digits = scan_digits(text);

@@ -131,7 +131,7 @@ class Overrider {
     std::vector<std::string_view> known;
     for (const auto& [spelling, limit] : names) known.push_back(spelling);
     const std::string_view near = nearest(name, known);
-    fail(place, "there is no limit " + quoted(name) + " in the file to change; " +
+    fail(place, "there is no limit " + in_quotes(name) + " in the file to change; " +
                     (near.empty() ? "add it there" : "did you mean '" + std::string(near) + "'?"));
     return {};
   }

@@ -43,15 +43,14 @@ std::string_view unit_of(std::string_view word) {
 Result<Rate> checked(Rate rate, std::string_view written) {
   if (rate.count == 0) return zero();
   if (rate.count > rule::kMaxRateCount) {
-    return refusal(quoted(written) + " has a count above the maximum of 1000000000; "
+    return refusal(in_quotes(written) + " has a count above the maximum of 1000000000; "
                    "write a shorter period");
   }
   if (rate.period_ns == 0) return refusal("a period of 0 is no rate; write a period such as 1s");
   if (rate.period_ns < rule::kMinPeriodNs) {
-    return refusal(quoted(written) + " has a period below the minimum of 1us; write a longer one");
+    return refusal(in_quotes(written) + " has a period below the minimum of 1us; write a longer one");
   }
-  __extension__ using Wide = unsigned __int128;
-  if (Wide{rate.count} * rule::kNanosPerSecond > Wide{rate.period_ns} * rule::kMaxRatePerSecond) {
+  if (rule::above_max_rate(rate.count, rate.period_ns)) {
     return refusal(format_rate(rate) + " is above the maximum of 10000000/s");
   }
   return rate;   // 1 per 3660d is the slowest by the bounds of count and period
@@ -63,11 +62,11 @@ Result<std::uint64_t> rate_count(std::string_view text) {
   const std::string_view digits = text.starts_with('-') ? text.substr(1) : text;
   const Digits whole = scan_digits(digits);
   if (text.starts_with('-') && whole.length > 0) {
-    return refusal(quoted(text) + " is negative; write a rate such as 10/s");
+    return refusal(in_quotes(text) + " is negative; write a rate such as 10/s");
   }
   const std::string_view rest = text.substr(whole.length);
   if (whole.length > 0 && rest.starts_with('.')) {
-    return refusal(quoted(text) + " is not a whole count; write a longer period, such as 15/10s "
+    return refusal(in_quotes(text) + " is not a whole count; write a longer period, such as 15/10s "
                    "for 1.5 a second");
   }
   return parse_count(text);
@@ -89,13 +88,13 @@ Result<Rate> parse_rate(std::string_view text) {
   const Digits digits = scan_digits(all);
   if (digits.length == 0 || digits.length != all.size()) {
     if (all.starts_with('-') && scan_digits(all.substr(1)).length > 0) {
-      return refusal(quoted(all) + " is negative; write a rate such as 10/s");
+      return refusal(in_quotes(all) + " is negative; write a rate such as 10/s");
     }
-    return refusal(quoted(text) + " is not a rate; write 10/s, 100/m, 1000/15m or 100 per minute");
+    return refusal(in_quotes(text) + " is not a rate; write 10/s, 100/m, 1000/15m or 100 per minute");
   }
   if (digits.value == 0 && !digits.overflow) return zero();
   const std::string number(all.substr(0, kMaxQuotedBytes));
-  return refusal(quoted(all) + " has no period; write " + number + "/s, " + number + "/m, " +
+  return refusal(in_quotes(all) + " has no period; write " + number + "/s, " + number + "/m, " +
                  number + "/h or " + number + "/d");
 }
 
@@ -117,7 +116,7 @@ Result<std::uint64_t> parse_period(std::string_view text) {
   word = trimmed(word);
   const std::string_view singular = word.ends_with('s') ? word.substr(0, word.size() - 1) : word;
   if (singular == "month" || singular == "year" || singular == "week") {
-    return refusal(quoted(text) + " has no fixed length in seconds; write days, such as 7d or 30d");
+    return refusal(in_quotes(text) + " has no fixed length in seconds; write days, such as 7d or 30d");
   }
   if (digits.length > 0 && !word.empty()) {
     if (const std::string_view unit = unit_of(word); !unit.empty() && (spaced || unit != word)) {

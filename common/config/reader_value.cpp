@@ -45,7 +45,7 @@ std::optional<Parsed> Reader::read_list(const Key& key, const std::string& path,
   const Node& node = tree_.at(leaf.value);
   if (node.kind != Node::Kind::List) {
     fail(node.place, path, node.kind == Node::Kind::Scalar
-                               ? "a list is wanted; write [" + quoted(node.text) + "]"
+                               ? "a list is wanted; write [" + in_quotes(node.text) + "]"
                                : "a list is wanted; write [NAME, NUMBER]");
     return std::nullopt;
   }

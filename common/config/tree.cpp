@@ -85,12 +85,13 @@ class Builder final : public YAML::EventHandler {
     NodeIndex node;
     std::optional<NodeIndex> key;   ///< of a map: the key that waits for its value
     Size size;
+    bool compact = false;           ///< a map that is no level of its own
   };
 
   void refuse_tag(const YAML::Mark& mark, const std::string& tag) {
     if (fault_ || tag.empty() || tag == "?" || tag == "!") return;
     if (tree_.refused.size() > kMaxFindings) return;
-    tree_.refused.push_back({place_of(mark), {}, "the tag " + quoted(tag_name(tag)) +
+    tree_.refused.push_back({place_of(mark), {}, "the tag " + in_quotes(tag_name(tag)) +
                                                  " is refused; write the value without it"});
   }
 
@@ -117,16 +118,33 @@ class Builder final : public YAML::EventHandler {
             YAML::anchor_t anchor) {
     if (fault_) return;
     refuse_tag(mark, tag);
-    if (open_.size() >= kMaxDepth) return too_deep(place_of(mark));
+    note_compact_map(place_of(mark));
+    if (levels() >= kMaxDepth) return too_deep(place_of(mark));
     if (tree_.nodes.size() >= kMaxNodes) return too_many(place_of(mark));
     const NodeIndex index = add_node(kind, mark, "", anchor);
-    open_.push_back({.node = index, .key = {}, .size = {.nodes = 1, .depth = 1}});
+    open_.push_back({.node = index, .key = {}, .size = {1, 1}});
   }
+
+  /// `[[a]: b]` has a map around its pair, and yaml-cpp opens one too where it only might follow (an
+  /// unclosed bracket). Such a map begins where its first key begins, and is no level of its own.
+  void note_compact_map(const Place& place) {
+    if (open_.empty()) return;
+    Open& parent = open_.back();
+    const Node& node = tree_.at(parent.node);
+    if (node.kind != Node::Kind::Map || parent.key || !node.entries.empty()) return;
+    if (node.place != place || parent.compact) return;
+    parent.compact = true;
+    parent.size.depth = 0;
+    ++compact_maps_;
+  }
+
+  std::size_t levels() const { return open_.size() - compact_maps_; }
 
   void close() {
     if (fault_ || open_.empty()) return;
     const Open done = open_.back();
     open_.pop_back();
+    compact_maps_ -= done.compact ? 1 : 0;
     sizes_[done.node] = done.size;
     attach(done.node, tree_.at(done.node).place);
   }
@@ -138,10 +156,10 @@ class Builder final : public YAML::EventHandler {
       return;
     }
     const Size size = sizes_[index];
-    if (open_.size() + size.depth > kMaxDepth) return too_deep(place);
+    if (levels() + size.depth > kMaxDepth) return too_deep(place);
     Open& parent = open_.back();
     parent.size.nodes += size.nodes;
-    parent.size.depth = std::max(parent.size.depth, size.depth + 1);
+    parent.size.depth = std::max(parent.size.depth, size.depth + (parent.compact ? 0 : 1));
     if (parent.size.nodes > kMaxNodes || ++attached_ > kMaxNodes) return too_many(place);
     Node& node = tree_.nodes[parent.node];
     if (node.kind == Node::Kind::List) {
@@ -169,6 +187,7 @@ class Builder final : public YAML::EventHandler {
   Tree& tree_;
   std::optional<Problem> fault_;
   std::vector<Open> open_;
+  std::size_t compact_maps_ = 0;     // among open_
   std::vector<Size> sizes_;       // beside tree_.nodes
   std::vector<NodeIndex> anchors_;   // by yaml-cpp's number; 0, the node of an empty text, for none
   std::size_t attached_ = 0;         // bounds what open nodes, not yet summed up, can hold

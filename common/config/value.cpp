@@ -45,7 +45,7 @@ Result<Parsed> parse_words(const Key& key, std::string_view text) {
 Result<Parsed> parse_lock_memory(std::string_view text) {
   if (text == "auto") return number_value(static_cast<std::uint64_t>(LockMemory::Auto), "auto");
   auto yes = parse_bool(text);
-  if (!yes) return refusal(quoted(text) + " is not known here; write auto, true or false");
+  if (!yes) return refusal(in_quotes(text) + " is not known here; write auto, true or false");
   const LockMemory value = *yes ? LockMemory::Yes : LockMemory::No;
   return number_value(static_cast<std::uint64_t>(value), std::string(name_of(value)));
 }
@@ -56,7 +56,7 @@ Result<Parsed> parse_place(const Key& key, std::string_view text) {
     return text_value(std::string(text));
   }
   if (!text.starts_with('/')) {
-    return refusal(quoted(text) + " is not an absolute path; write " + listing(words) +
+    return refusal(in_quotes(text) + " is not an absolute path; write " + listing(words) +
                    " or a path that begins with /");
   }
   if (text.size() > key.max) {
@@ -70,7 +70,7 @@ Result<Parsed> parse_target(const Key& key, std::string_view text) {
   constexpr std::string_view kFile = "file:";
   if (text == "stderr") return text_value("stderr");
   if (!text.starts_with(kFile) || !text.substr(kFile.size()).starts_with('/')) {
-    return refusal(quoted(text) + " is not a target; write stderr or file:/an/absolute/path");
+    return refusal(in_quotes(text) + " is not a target; write stderr or file:/an/absolute/path");
   }
   if (text.size() - kFile.size() > key.max) {
     return refusal("a path of " + std::to_string(text.size() - kFile.size()) +
@@ -87,7 +87,7 @@ Result<Parsed> parse_id(std::string_view text, const Lookup& lookup, std::string
   const Digits digits = scan_digits(text);
   if (digits.length == text.size()) {
     if (digits.overflow || digits.value > kMaxId) {
-      return refusal(quoted(text) + " is above the maximum of " + std::to_string(kMaxId));
+      return refusal(in_quotes(text) + " is above the maximum of " + std::to_string(kMaxId));
     }
     return number_value(digits.value, std::to_string(digits.value));
   }
@@ -96,7 +96,7 @@ Result<Parsed> parse_id(std::string_view text, const Lookup& lookup, std::string
   if (!lookup) return value;
   const auto id = lookup(value.text);
   if (!id) {
-    return refusal("there is no " + std::string(what) + " " + quoted(text) +
+    return refusal("there is no " + std::string(what) + " " + in_quotes(text) +
                    " on this host; create it or take it out");
   }
   value.number = *id;
@@ -238,7 +238,7 @@ Result<std::string> substitute(std::string_view text, const LoadOptions& options
     const std::size_t split = inner.find(":-");
     const std::string_view name = inner.substr(0, split);
     if (!is_variable_name(name) || inner.find("${") != std::string_view::npos) {
-      return refusal(quoted("${" + std::string(inner) + "}") +
+      return refusal(in_quotes("${" + std::string(inner) + "}") +
                      " names no variable; write ${NAME} or ${NAME:-default}, not nested");
     }
     std::optional<std::string> value;

@@ -9,16 +9,17 @@
 namespace cutwater::config {
 namespace {
 
+constexpr std::size_t kMaxChoiceDistance = 2;   // words are short: three edits make any of another
+
 bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 char lower(char c) { return is_upper(c) ? static_cast<char>(c - 'A' + 'a') : c; }
 
 }  // namespace
 
 Error refusal(std::string text) { return Error(Errc::InvalidConfig, std::move(text)); }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (const char c : text.substr(0, kMaxQuotedBytes)) {
     const auto byte = static_cast<unsigned char>(c);
@@ -36,7 +37,7 @@ std::string quoted(std::string_view text) {
 }
 
 std::string shown(std::string_view word) {
-  const std::string text = quoted(word);
+  const std::string text = in_quotes(word);
   return text.substr(1, text.size() - 2);
 }
 
@@ -117,14 +118,9 @@ std::vector<std::string_view> split_words(std::string_view list) {
 Result<std::string> parse_name(std::string_view text) {
   constexpr std::string_view kRemedy = "; begin with a letter or digit, go on with letters, "
                                        "digits and . _ : -, 63 characters at most";
-  const auto plain = [](char c) { return is_lower(c) || is_upper(c) || is_digit(c); };
-  const auto inner = [&](char c) {
-    return plain(c) || c == '.' || c == '_' || c == ':' || c == '-';
-  };
   if (text.empty()) return refusal("an empty name" + std::string(kRemedy));
-  if (text.size() > rule::kMaxNameLength || !plain(text.front()) ||
-      !std::all_of(text.begin(), text.end(), inner)) {
-    return refusal(quoted(text) + " is not a name" + std::string(kRemedy));
+  if (!rule::is_name(text)) {
+    return refusal(in_quotes(text) + " is not a name" + std::string(kRemedy));
   }
   return std::string(text);
 }
@@ -132,22 +128,24 @@ Result<std::string> parse_name(std::string_view text) {
 Result<bool> parse_bool(std::string_view text) {
   if (text == "true") return true;
   if (text == "false") return false;
-  return refusal(quoted(text) + " is neither true nor false; write true or false");
+  return refusal(in_quotes(text) + " is neither true nor false; write true or false");
 }
 
 Result<std::size_t> parse_choice(std::string_view text, std::span<const std::string_view> words) {
   const auto found = std::find(words.begin(), words.end(), text);
   if (found != words.end()) return static_cast<std::size_t>(found - words.begin());
-  std::string what = quoted(text) + " is not known here; ";
+  std::string what = in_quotes(text) + " is not known here; ";
   const std::string_view near = nearest(text, words);
-  if (!near.empty()) return refusal(what + "did you mean '" + std::string(near) + "'?");
+  if (!near.empty() && edit_distance(text, near) <= kMaxChoiceDistance) {
+    return refusal(what + "did you mean '" + std::string(near) + "'?");
+  }
   return refusal(what + "write " + listing(words));
 }
 
 Result<WhatIf> parse_what_if(std::string_view text) {
   static constexpr std::array<std::string_view, 3> kWords = {"share", "deny", "allow"};
   if (text == "open" || text == "closed" || text == "fail") {
-    return refusal(quoted(text) + ": for a breaker 'open' means refuse; write allow or deny");
+    return refusal(in_quotes(text) + ": for a breaker 'open' means refuse; write allow or deny");
   }
   auto index = parse_choice(text, kWords);
   if (!index) return index.error();

@@ -22,7 +22,7 @@ inline constexpr std::size_t kMaxQuotedBytes = 60;
 Error refusal(std::string text);
 
 /// The text in double quotes, cut at kMaxQuotedBytes; control characters become '?'.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 /// The same without the quotes: a word of the text as one level of a path.
 std::string shown(std::string_view word);

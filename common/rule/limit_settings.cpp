@@ -14,17 +14,6 @@ Error outside(const LimitSettings& settings, std::string_view field, std::uint64
                    std::to_string(high));
 }
 
-bool is_name(const std::string& name) {
-  const auto plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-  };
-  const auto inner = [&](char c) {
-    return plain(c) || c == '.' || c == '_' || c == ':' || c == '-';
-  };
-  return !name.empty() && name.size() <= kMaxNameLength && plain(name.front()) &&
-         std::all_of(name.begin(), name.end(), inner);
-}
-
 }  // namespace
 
 Result<void> check(const LimitSettings& settings) {
@@ -58,16 +47,30 @@ Result<void> check(const LimitSettings& settings) {
       return outside(settings, range.field, range.value, range.low, range.high);
     }
   }
-  // count <= 1e9 and period <= 3.2e17 ns: the products need more than 64 bits.
-  __extension__ using Wide = unsigned __int128;
-  if (Wide{settings.rate_count} * kNanosPerSecond >
-      Wide{settings.rate_period_ns} * kMaxRatePerSecond) {
+  if (above_max_rate(settings.rate_count, settings.rate_period_ns)) {
     return Error(Errc::InvalidArgument,
                  "limit '" + settings.name + "': " + std::to_string(settings.rate_count) + " per " +
                      std::to_string(settings.rate_period_ns) + " ns is above the maximum of " +
                      std::to_string(kMaxRatePerSecond) + " per second");
   }
   return {};
+}
+
+bool is_name(std::string_view text) noexcept {
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  };
+  const auto inner = [&](char c) {
+    return plain(c) || c == '.' || c == '_' || c == ':' || c == '-';
+  };
+  return !text.empty() && text.size() <= kMaxNameLength && plain(text.front()) &&
+         std::all_of(text.begin(), text.end(), inner);
+}
+
+bool above_max_rate(std::uint64_t count, std::uint64_t period_ns) noexcept {
+  // count <= 1e9 and period <= 3.2e17 ns: the products need more than 64 bits.
+  __extension__ using Wide = unsigned __int128;
+  return Wide{count} * kNanosPerSecond > Wide{period_ns} * kMaxRatePerSecond;
 }
 
 }  // namespace cutwater::rule

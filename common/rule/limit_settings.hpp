@@ -5,6 +5,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include <cutwater/result.hpp>
 
@@ -46,6 +47,12 @@ struct LimitSettings {
 
   friend bool operator==(const LimitSettings&, const LimitSettings&) = default;
 };
+
+/// `[A-Za-z0-9][A-Za-z0-9._:-]{0,62}`: what limits and instances may be called.
+bool is_name(std::string_view text) noexcept;
+
+/// More than kMaxRatePerSecond? Exact for every count and period of their ranges.
+bool above_max_rate(std::uint64_t count, std::uint64_t period_ns) noexcept;
 
 /// Ok, or InvalidArgument naming the field, its value and the documented range.
 Result<void> check(const LimitSettings& settings);

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/override.hpp"
+
+#include "config/reader.hpp"
+#include "config/schema.hpp"
+#include "loading.hpp"
+
+namespace cutwater::config {
+namespace {
+
+LoadOptions environment(Pairs pairs) {
+  LoadOptions options;
+  options.environment = std::move(pairs);
+  return options;
+}
+
+LoadOptions settings(Pairs pairs) {
+  LoadOptions options;
+  options.settings = std::move(pairs);
+  return options;
+}
+
+constexpr std::string_view kText = "limits:\n  api-per-user: { rate: 10/s }\n  v1.login: { rate: 5/m }\n";
+
+TEST(Override, SectionsExistWithoutBeingWritten) {
+  EXPECT_EQ(config_of("", environment({{"CUTWATER_LOG__LEVEL", "debug"}})).log.level, LogLevel::Debug);
+  EXPECT_EQ(config_of("", settings({{"log.level", "debug"}})).log.level, LogLevel::Debug);
+  EXPECT_EQ(config_of("log:\n", settings({{"log.level", "debug"}})).log.level, LogLevel::Debug);
+  const Config config = config_of("", environment({{"CUTWATER_LISTEN__UNIX__PATH", "off"},
+                                                   {"CUTWATER_INSTANCE__LOCK_MEMORY", "true"}}));
+  EXPECT_EQ(config.listen.unix_path, "off");
+  EXPECT_EQ(config.instance.lock_memory, LockMemory::Yes);
+}
+
+TEST(Override, ChangesOrAddsAKeyOfALimitOfTheText) {
+  const Config config = config_of(kText, environment({{"CUTWATER_LIMITS__API_PER_USER__RATE", "20/s"},
+                                                      {"CUTWATER_LIMITS__V1_LOGIN__MAX_WAIT", "1s"}}));
+  EXPECT_EQ(config.limits[0].rate_count, 20U);
+  EXPECT_EQ(config.limits[0].burst, 20U);
+  EXPECT_EQ(config.limits[1].max_wait_ns, rule::kNanosPerSecond);
+  EXPECT_EQ(config_of(kText, settings({{"limits.v1.login.rate", "9/s"}})).limits[1].rate_count, 9U);
+  EXPECT_EQ(config_of(kText, settings({{"limits.v1.login.maxWait", "9s"}})).limits[1].max_wait_ns,
+            9 * rule::kNanosPerSecond);
+}
+
+TEST(Override, TheLastWins) {
+  LoadOptions options = environment({{"CUTWATER_LOG__LEVEL", "debug"}});
+  EXPECT_EQ(config_of("log: { level: warn }", options).log.level, LogLevel::Debug);
+  options.settings = {{"log.level", "error"}, {"log.level", "trace"}};
+  const Config config = config_of("log: { level: warn }", options);
+  EXPECT_EQ(config.log.level, LogLevel::Trace);
+  EXPECT_EQ(config.find_value("log.level")->place.source, Source::CommandLine);
+}
+
+TEST(Override, ReplacesWhatIsWrongInTheText) {
+  EXPECT_TRUE(load("log: { level: loud }", settings({{"log.level", "info"}})).ok());
+  EXPECT_TRUE(load("limits: { a: { rate: { count: 0 } } }", settings({{"limits.a.rate", "1/s"}})).ok());
+}
+
+TEST(Override, DoesNotReachOtherUsesOfAnAlias) {
+  const Config config = config_of("limits:\n  a: &x { rate: 1/s }\n  b: *x\n",
+                                  settings({{"limits.a.rate", "7/s"}, {"limits.a.burst", "9"}}));
+  EXPECT_EQ(config.limits[0].rate_count, 7U);
+  EXPECT_EQ(config.limits[0].burst, 9U);
+  EXPECT_EQ(config.limits[1].rate_count, 1U);
+  EXPECT_EQ(config.limits[1].burst, 1U);
+}
+
+TEST(Override, GoesThroughTheSameChecksWithItsOwnPlaceAfterTheText) {
+  LoadOptions options = environment({{"CUTWATER_LIMITS__API_PER_USER__RATE", "20"}});
+  options.settings = {{"log.queue", "1"}};
+  EXPECT_EQ(errors_of(std::string(kText) + "log: { level: loud }\n", options),
+            (Lines{"cutwater.yaml:4:15: log.level: \"loud\" is not known here; write trace, debug, info, "
+                   "warn or error",
+                   "environment CUTWATER_LIMITS__API_PER_USER__RATE: limits.api-per-user.rate: \"20\" has "
+                   "no period; write 20/s, 20/m, 20/h or 20/d",
+                   "command line --set log.queue: log.queue: 1 is below the minimum of 256"}));
+}
+
+TEST(Override, IsNeverParsedAsYamlNorForVariables) {
+  EXPECT_EQ(config_of("limits: { a: { rate: 1/s } }",
+                      settings({{"limits.a.note", "[x, ${HOME}]: {"}})).limits[0].note,
+            "[x, ${HOME}]: {");
+  EXPECT_FALSE(load("limits: { a: { rate: 1/s } }", settings({{"limits.a.note", "a\nb"}})).ok());
+}
+
+TEST(Override, UnknownOnesNameTheNearest) {
+  const auto one = [](const LoadOptions& options) { return errors_of(kText, options).at(0); };
+  EXPECT_EQ(one(environment({{"CUTWATER_LOG__LEVLE", "x"}})),
+            "environment CUTWATER_LOG__LEVLE: no such setting; did you mean CUTWATER_LOG__LEVEL?");
+  EXPECT_EQ(one(environment({{"CUTWATER_CONFGI", "x"}})),
+            "environment CUTWATER_CONFGI: no such setting; did you mean CUTWATER_CONFIG?");
+  EXPECT_EQ(one(environment({{"CUTWATER_LIMITS__API_PER_USER__RTAE", "x"}})),
+            "environment CUTWATER_LIMITS__API_PER_USER__RTAE: no such setting; did you mean "
+            "CUTWATER_LIMITS__API_PER_USER__RATE?");
+  EXPECT_EQ(one(environment({{"CUTWATER_LIMITS__API_PER_USR__RATE", "1/s"}})),
+            "environment CUTWATER_LIMITS__API_PER_USR__RATE: there is no limit \"API_PER_USR\" in the "
+            "file to change; did you mean 'API_PER_USER'?");
+  EXPECT_EQ(one(environment({{"CUTWATER_SOMETHING_ELSE", "1"}})),
+            "environment CUTWATER_SOMETHING_ELSE: no such setting; take it out of the environment");
+  EXPECT_EQ(one(settings({{"log.levle", "x"}})),
+            "command line --set log.levle: no such setting; did you mean log.level?");
+  EXPECT_EQ(one(settings({{"limits.api-per-user.brust", "1"}})),
+            "command line --set limits.api-per-user.brust: no such setting; did you mean "
+            "limits.api-per-user.burst?");
+  EXPECT_EQ(one(settings({{"limits.new.rate", "1/s"}})),
+            "command line --set limits.new.rate: there is no limit \"new\" in the file to change; add it "
+            "there");
+  EXPECT_EQ(one(settings({{"", "x"}})),
+            "command line --set : no such setting; --help-config lists all keys");
+}
+
+TEST(Override, ListsStayInTheFile) {
+  EXPECT_EQ(errors_of("", settings({{"access.map.users", "bob"}})),
+            Lines{"command line --set access.map.users: a list cannot be set from outside; write it in "
+                  "the file"});
+}
+
+TEST(Override, EveryScalarOfTheSchemaCanBeSet) {
+  for (const Key& key : schema()) {
+    if (key.kind == Kind::Users || key.kind == Kind::Groups) continue;
+    std::string block(key.block);
+    std::string limit;
+    if (key.block == kLimitBlock) block = "limits.api-per-user";
+    std::string variable = "CUTWATER_" + folded(block) + "__" + folded(key.name);
+    for (std::size_t dot = block.find('.'); dot != std::string::npos; dot = block.find('.', dot + 1)) {
+      variable.replace(variable.find(folded(block)) + dot, 1, "__");
+    }
+    const std::string value(key.fallback.empty() ? key.kind == Kind::Rate ? "3/s" : "3" : key.fallback);
+    const std::string path = block + "." + std::string(key.name);
+    const Config from_environment = config_of(kText, environment({{variable, value}}));
+    ASSERT_NE(from_environment.find_value(path), nullptr) << variable;
+    EXPECT_EQ(from_environment.find_value(path)->place.source, Source::Environment) << variable;
+    const Config from_line = config_of(kText, settings({{path, value}}));
+    EXPECT_EQ(from_line.find_value(path)->place.source, Source::CommandLine) << path;
+    EXPECT_NE(show(from_line).find("  # command line --set " + path + "\n"), std::string::npos);
+  }
+}
+
+TEST(Override, ATextThatIsNoMapStaysAnError) {
+  EXPECT_FALSE(load("[1]", settings({{"log.level", "info"}})).ok());
+  EXPECT_FALSE(load("log: 5", settings({{"log.level", "info"}})).ok());
+  EXPECT_FALSE(load("limits: { a: 5 }", settings({{"limits.a.rate", "1/s"}})).ok());
+}
+
+TEST(Environment, OverridesAreThoseOfOurPrefixWithoutTheOthers) {
+  const char* environ[] = {"CUTWATER_LOG__LEVEL=debug", "PATH=/bin", "CUTWATER_CONFIG=/etc/c.yaml",
+                           "CUTWATER_ADDRESS=unix:/s", "CUTWATER_IF_ABSENT=deny", "CUTWATER_ENABLED=true",
+                           "CUTWATER_CAPACITY__KEYS=a=b", "XCUTWATER_A=1", nullptr};
+  EXPECT_EQ(overrides_from(environ),
+            (Pairs{{"CUTWATER_CAPACITY__KEYS", "a=b"}, {"CUTWATER_LOG__LEVEL", "debug"}}));
+  EXPECT_TRUE(overrides_from(nullptr).empty());
+}
+
+TEST(Environment, SystemOptionsKnowVariablesAndNames) {
+  const char* environ[] = {"WHO=x", "CUTWATER_LOG__LEVEL=debug", nullptr};
+  const LoadOptions options = system_options(environ);
+  EXPECT_EQ(options.variable("WHO"), "x");
+  EXPECT_FALSE(options.variable("WHO_ELSE").has_value());
+  EXPECT_EQ(options.environment.size(), 1U);
+  EXPECT_EQ(options.user_id("root"), 0U);
+  EXPECT_EQ(options.group_id("root"), 0U);
+  EXPECT_FALSE(options.user_id("no-such-user-anywhere").has_value());
+  EXPECT_FALSE(options.group_id("no-such-group-anywhere").has_value());
+}
+
+}  // namespace
+}  // namespace cutwater::config

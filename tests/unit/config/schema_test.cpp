@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/schema.hpp"
+
+#include <set>
+
+#include "config/value.hpp"
+#include "config/words.hpp"
+#include "loading.hpp"
+
+namespace cutwater::config {
+namespace {
+
+TEST(Schema, RowsAreWellFormed) {
+  std::set<std::string> seen;
+  for (const Key& key : schema()) {
+    const std::string path = std::string(key.block) + "." + std::string(key.name);
+    EXPECT_TRUE(seen.insert(path).second) << path;
+    EXPECT_EQ(kebab(key.name), key.name) << path;
+    EXPECT_EQ(key.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz-"), std::string_view::npos) << path;
+    EXPECT_NE(key.store, nullptr) << path;
+    EXPECT_FALSE(key.help.empty()) << path;
+    EXPECT_TRUE(key.help.ends_with('.')) << path;
+    EXPECT_FALSE(range_text(key).empty()) << path;
+    EXPECT_EQ(find_key(key.block, key.name), &key) << path;
+  }
+}
+
+TEST(Schema, BlocksAreContiguous) {
+  std::size_t count = 0;
+  for (const std::string_view block : blocks()) count += keys_of(block).size();
+  EXPECT_EQ(count, schema().size());
+  EXPECT_EQ(children_of(""), (std::vector<std::string_view>{"instance", "listen", "access", "capacity",
+                                                            "limits", "log"}));
+  EXPECT_EQ(children_of("listen"), (std::vector<std::string_view>{"unix"}));
+  EXPECT_EQ(children_of("access"), (std::vector<std::string_view>{"map"}));
+}
+
+TEST(Schema, EveryDefaultIsAValueOfItsKeyInItsCanonicalSpelling) {
+  const LoadOptions offline;
+  for (const Key& key : schema()) {
+    if (key.fallback.empty()) continue;
+    if (key.kind != Kind::Users && key.kind != Kind::Groups) {
+      const auto value = parse_value(key, key.fallback, offline);
+      ASSERT_TRUE(value.ok()) << key.name << ": " << value.error().text();
+      EXPECT_EQ(value->text, key.fallback) << key.name;
+    }
+    EXPECT_EQ(default_value(key, offline).text, key.fallback) << key.name;
+  }
+}
+
+TEST(Schema, TheDefaultsOfTheTableAreThoseOfTheStructs) {
+  const Config loaded = config_of("limits: { a: { rate: 7/s } }");
+  const Config plain;
+  EXPECT_EQ(loaded.instance.name, plain.instance.name);
+  EXPECT_EQ(loaded.instance.memory_directory, plain.instance.memory_directory);
+  EXPECT_EQ(loaded.instance.clock, plain.instance.clock);
+  EXPECT_EQ(loaded.instance.lock_memory, plain.instance.lock_memory);
+  EXPECT_EQ(loaded.instance.huge_pages, plain.instance.huge_pages);
+  EXPECT_EQ(loaded.instance.initial_after_damage, plain.instance.initial_after_damage);
+  EXPECT_EQ(loaded.listen.unix_path, plain.listen.unix_path);
+  EXPECT_EQ(loaded.listen.unix_mode, plain.listen.unix_mode);
+  EXPECT_EQ(loaded.capacity, plain.capacity);
+  EXPECT_EQ(loaded.log.level, plain.log.level);
+  EXPECT_EQ(loaded.log.format, plain.log.format);
+  EXPECT_EQ(loaded.log.file, plain.log.file);
+  EXPECT_EQ(loaded.log.queue, plain.log.queue);
+  rule::LimitSettings limit;
+  limit.name = "a";
+  limit.rate_count = 7;
+  limit.rate_period_ns = rule::kNanosPerSecond;
+  limit.burst = 7;
+  EXPECT_EQ(loaded.limits.at(0), limit);
+}
+
+TEST(Schema, HelpNamesEveryKeyWithItsDefault) {
+  const std::string help = describe_keys();
+  for (const Key& key : schema()) {
+    std::string line = "  " + std::string(key.name) + ": " + range_text(key);
+    if (!key.fallback.empty()) line += "; default " + std::string(key.fallback);
+    EXPECT_NE(help.find(line + "; changed by "), std::string::npos) << line;
+  }
+  for (std::size_t at = 0; at < help.size();) {
+    const std::size_t end = help.find('\n', at);
+    EXPECT_LE(end - at, 110U) << help.substr(at, end - at);
+    at = end + 1;
+  }
+}
+
+TEST(Schema, EveryStepOfAnEnumIsStoredAsItself) {
+  EXPECT_EQ(config_of("instance: { clock: tsc }").instance.clock, Clock::Tsc);
+  EXPECT_EQ(config_of("instance: { lock-memory: true }").instance.lock_memory, LockMemory::Yes);
+  EXPECT_EQ(config_of("instance: { lock-memory: false }").instance.lock_memory, LockMemory::No);
+  EXPECT_EQ(config_of("instance: { huge-pages: always }").instance.huge_pages, HugePages::Always);
+  EXPECT_EQ(config_of("instance: { huge-pages: never }").instance.huge_pages, HugePages::Never);
+  EXPECT_EQ(config_of("instance: { initial-after-damage: full }").instance.initial_after_damage,
+            rule::Initial::Full);
+  for (const LogLevel level : {LogLevel::Trace, LogLevel::Debug, LogLevel::Info, LogLevel::Warn,
+                               LogLevel::Error}) {
+    EXPECT_EQ(config_of("log: { level: " + std::string(name_of(level)) + " }").log.level, level);
+  }
+  EXPECT_EQ(config_of("log: { format: json }").log.format, LogFormat::Json);
+  EXPECT_EQ(config_of("log: { target: \"file:/var/log/c.log\" }").log.file, "/var/log/c.log");
+  EXPECT_EQ(config_of("limits: { a: { rate: 1/s, on-full: deny } }").limits[0].on_full,
+            rule::OnFull::Deny);
+  EXPECT_EQ(config_of("limits: { a: { rate: 1/s, initial: empty } }").limits[0].initial,
+            rule::Initial::Empty);
+  EXPECT_EQ(config_of("limits: { a: { rate: 1/s, on-change: additive } }").limits[0].on_change,
+            rule::OnChange::KeepUsed);
+}
+
+}  // namespace
+}  // namespace cutwater::config
