@@ -50,7 +50,9 @@ void ServerSession::on_frame(const Frame& frame, bool more_input, Moment moment,
                              ServerActions& out) {
   if ((frame.header.flags & ~kKnownFlags) != 0) {
     return complain(frame.header.request,
-                    {ErrorCode::InvalidArgument, "flags", "unknown bits in the frame's flags"},
+                    {ErrorCode::InvalidArgument, "flags",
+                     "flags must be 0 .. " + std::to_string(kKnownFlags) + ", got " +
+                         std::to_string(frame.header.flags)},
                     false, out);
   }
   if (state_ == SessionState::New) return on_new(frame, more_input, out);

@@ -111,13 +111,15 @@ class ServerSession {
   /// The client sent descriptors (the caller has closed them): ERROR 1 and the end.
   ServerActions got_descriptors();
   /// How many queued bytes are not sent yet; call it after queueing and after every write. A
-  /// smaller number than before is progress. Ends the session of a client that does not take its answers.
+  /// smaller number than before is progress. Ends the session of a client that does not take its
+  /// answers.
   ServerActions unsent(std::size_t bytes, std::uint64_t now_ns);
   /// The peer ended the connection. Nothing is sent any more.
   void ended() noexcept;
 
   // -- time, as data
-  /// When tick() wants to be called at the latest; nullopt: no deadline runs (CLOSED).
+  /// When tick() wants to be called at the latest; nullopt: no deadline runs (CLOSED, or reading
+  /// has stopped and the next step is the application's answers).
   std::optional<std::uint64_t> deadline_ns() const noexcept;
   /// Acts on deadlines that have passed; calling it early or often does nothing.
   ServerActions tick(std::uint64_t now_ns);
@@ -227,10 +229,10 @@ class ClientSession {
 
   /// HELLO, once, first of all.
   Result<Outgoing> hello(const Hello& hello);
-  /// Requests: only in state Ready; ping and bye also in Draining. 
-  /// InvalidArgument: the message breaks a bound, nothing was sent.
-  /// Busy: the credit is used up, wait for an answer. Protocol: not in this state, or the request
-  /// ids of this session are used up (2^32 - 1 of them): open a new one.
+  /// Requests: only in state Ready; ping and bye also in Draining. Nothing is sent on an error.
+  /// InvalidArgument: the message breaks a bound. Busy: the credit is used up, wait for an answer.
+  /// Protocol: not in this state, or the request ids of this session are used up (2^32 - 1 of
+  /// them): open a new one.
   Result<Outgoing> read(const Read& message);
   Result<Outgoing> steer(const Steer& message);
   Result<Outgoing> ping(std::uint64_t value);

@@ -26,19 +26,19 @@ class TreeBuilder : public msgpack::null_visitor {
   bool visit_bin(const char* at, std::uint32_t size) {
     return add(Value::binary(std::string(std::string_view(at, size))));
   }
-  bool visit_ext(const char*, std::uint32_t) { return refuse("an ext type"); }
+  bool visit_ext(const char*, std::uint32_t) { return refuse("holds an ext type"); }
   bool start_array(std::uint32_t count) {
-    if (count > kMaxArray) return refuse("an array of more than 1024 elements");
+    if (count > kMaxArray) return refuse("holds an array of more than 1024 elements");
     return open(Value(Value::Array{}));
   }
   bool start_map(std::uint32_t count) {
-    if (count > kMaxMap) return refuse("a map of more than 64 entries");
+    if (count > kMaxMap) return refuse("holds a map of more than 64 entries");
     return open(Value(Value::Map{}));
   }
   bool end_array() { return close(); }
   bool end_map() { return close(); }
-  void parse_error(std::size_t, std::size_t) { refuse("no msgpack"); }
-  void insufficient_bytes(std::size_t, std::size_t) { refuse("cut short"); }
+  void parse_error(std::size_t, std::size_t) { refuse("is not msgpack"); }
+  void insufficient_bytes(std::size_t, std::size_t) { refuse("is cut short"); }
 
   const char* refused() const noexcept { return refused_; }
   Value take_root() { return std::move(root_); }
@@ -59,7 +59,7 @@ class TreeBuilder : public msgpack::null_visitor {
   }
 
   bool open(Value container) {
-    if (stack_.size() == kMaxDepth) return refuse("more than 8 levels of arrays and maps");
+    if (stack_.size() == kMaxDepth) return refuse("holds more than 8 levels of arrays and maps");
     stack_.emplace_back().is_map = container.as_map() != nullptr;
     return true;
   }
@@ -220,10 +220,10 @@ Decoded<Value> decode_value(std::string_view bytes) {
     std::size_t read = 0;
     const bool whole = msgpack::parse(bytes.data(), bytes.size(), read, tree);
     if (tree.refused() != nullptr) {
-      return Fault{ErrorCode::BadFrame, "", std::string("the payload holds ") + tree.refused()};
+      return Fault{ErrorCode::BadFrame, "", std::string("the payload ") + tree.refused()};
     }
     if (!whole || read != bytes.size()) {
-      return Fault{ErrorCode::BadFrame, "", "the payload is not exactly one msgpack value"};
+      return Fault{ErrorCode::BadFrame, "", "the payload goes on behind its msgpack value"};
     }
     return tree.take_root();
   } catch (const std::bad_alloc&) {
