@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 namespace {
 
 constexpr std::size_t kPrefixesMax = 2048;   // per file; longer ones are cut at even distances
-constexpr int kChangesPerFile = 500;
+constexpr int kChangesPerFile = 200;
 
 std::vector<std::string> corpus() {
   std::vector<std::string> inputs;
