@@ -34,10 +34,9 @@ void answer_degraded(const LimitState& state, DecisionData& out) noexcept;
 void count_flags(const ThreadCounter& counter, std::uint32_t limit,
                  const DecisionData& out) noexcept;
 
-[[gnu::always_inline]] inline void count(const LimitState& state, std::uint32_t limit,
+/// Counts an answer of limit number `limit`.
+[[gnu::always_inline]] inline void count(const ThreadCounter& counter, std::uint32_t limit,
                                          std::uint64_t cost, const DecisionData& out) noexcept {
-  if (cost == 0) [[unlikely]] return;
-  const ThreadCounter& counter = counter_for(state);
   if (out.reason == Reason::Allowed) {
     counter.stripe.add(limit, shm::LimitCounter::Allowed, 1);
     counter.stripe.add(limit, shm::LimitCounter::Tokens, cost);
@@ -56,13 +55,16 @@ void count_flags(const ThreadCounter& counter, std::uint32_t limit,
   }
 }
 
-/// One charge with everything around it. `cost` and the key were checked.
+/// One charge with everything around it. `cost` (over 0) and the key were checked. Fills all of
+/// `out`.
 [[gnu::always_inline]] inline void decide(LimitState& state, shm::KeyHash key, std::uint64_t cost,
                                           std::uint64_t& hint, DecisionData& out) noexcept {
   notice_reload(state);
   if (state.lease_tokens.load(std::memory_order_relaxed) != 0) [[unlikely]] {
     if (spend_lease(state, key, cost, out)) return;
   }
+  // Before the charge: its swap is a barrier, and behind it these loads would have to queue.
+  const ThreadCounter& counter = counter_for(state);
   shm::BucketAsk ask{.limit = unpack_ref(state.ref.load(std::memory_order_relaxed)),
                      .key = key,
                      .cost = cost,
@@ -71,7 +73,11 @@ void count_flags(const ThreadCounter& counter, std::uint32_t limit,
   if (!answered) [[unlikely]] answered = decide_again(state, ask, hint, out);
   out.owner = &state;
   out.decided_by = state.decided_by;
-  if (answered) [[likely]] count(state, ask.limit.index, cost, out);
+  if (answered) [[likely]] count(counter, ask.limit.index, cost, out);
 }
+
+/// A look, the answer to a cost of 0 too: writes nothing, counts nothing. Fills all of `out`.
+void look(LimitState& state, shm::KeyHash key, std::uint64_t cost, std::uint64_t& hint,
+          DecisionData& out) noexcept;
 
 }  // namespace cutwater::detail

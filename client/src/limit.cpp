@@ -11,23 +11,49 @@ namespace cutwater {
 
 using detail::LimitState;
 
-Decision Limit::try_acquire(std::string_view key, std::uint64_t cost) noexcept {
+namespace {
+
+/// A cost of 0, which is a look, or one that no limit takes, is handled apart from the hot path.
+[[gnu::always_inline]] inline bool ordinary(std::uint64_t cost) noexcept {
+  return cost - 1 < kMaxCost;
+}
+
+/// The answers that are no charge: bad arguments and looks.
+[[gnu::cold, gnu::noinline]] void answer_aside(LimitState& state, const shm::KeyHash* key,
+                                               std::uint64_t cost, std::uint64_t& hint,
+                                               DecisionData& out) noexcept {
+  if (key == nullptr || cost > kMaxCost) return detail::answer_argument(state, key == nullptr, out);
+  detail::look(state, *key, cost, hint, out);
+}
+
+[[gnu::cold, gnu::noinline]] Decision ask_aside(LimitState& state, std::string_view key,
+                                                std::uint64_t cost) noexcept {
   Decision answer;
-  if (key.size() > kMaxKeyBytes || cost > kMaxCost) [[unlikely]] {
-    detail::answer_argument(*state_, key.size() > kMaxKeyBytes, answer.data());
-    return answer;
+  std::uint64_t hint = shm::kNoSlot;
+  if (key.size() > kMaxKeyBytes) {
+    answer_aside(state, nullptr, cost, hint, answer.data());
+  } else {
+    const shm::KeyHash hash = shm::hash_key(state.secret, key);
+    answer_aside(state, &hash, cost, hint, answer.data());
   }
+  return answer;
+}
+
+}  // namespace
+
+Decision Limit::try_acquire(std::string_view key, std::uint64_t cost) noexcept {
+  if (key.size() > kMaxKeyBytes || !ordinary(cost)) [[unlikely]] {
+    return ask_aside(*state_, key, cost);
+  }
+  Decision answer{Unfilled{}};
   std::uint64_t hint = shm::kNoSlot;
   detail::decide(*state_, shm::hash_key(state_->secret, key), cost, hint, answer.data());
   return answer;
 }
 
 Decision Key::try_acquire(std::uint64_t cost) noexcept {
-  Decision answer;
-  if (!valid_ || cost > kMaxCost) [[unlikely]] {
-    detail::answer_argument(*state_, !valid_, answer.data());
-    return answer;
-  }
+  if (!valid_ || !ordinary(cost)) [[unlikely]] return peek(cost);
+  Decision answer{Unfilled{}};
   // relaxed, both: a hint is proved by the swap; a stale one only costs a scan.
   const std::uint64_t before = hint_.load(std::memory_order_relaxed);
   std::uint64_t hint = before;
@@ -36,46 +62,16 @@ Decision Key::try_acquire(std::uint64_t cost) noexcept {
   return answer;
 }
 
-namespace {
-
-/// What a look answers; writes nothing, counts nothing.
-void look(LimitState& state, shm::KeyHash key, std::uint64_t cost, std::uint64_t& hint,
-          DecisionData& out) noexcept {
-  shm::BucketAsk ask{.limit = detail::unpack_ref(state.ref.load(std::memory_order_relaxed)),
-                     .key = key,
-                     .cost = cost,
-                     .max_wait_ns = 0};
-  shm::Outcome outcome = shm::look(*state.view, ask, hint, out);
-  if (outcome == shm::Outcome::LimitGone && detail::resolve_again(state)) {
-    ask.limit = detail::unpack_ref(state.ref.load(std::memory_order_relaxed));
-    outcome = shm::look(*state.view, ask, hint, out);
-  }
-  if (outcome != shm::Outcome::Answered) detail::answer_degraded(state, out);
-  out.owner = &state;
-  out.decided_by = state.decided_by;
-}
-
-}  // namespace
-
 Decision Limit::peek(std::string_view key, std::uint64_t cost) const noexcept {
-  Decision answer;
-  if (key.size() > kMaxKeyBytes || cost > kMaxCost) [[unlikely]] {
-    detail::answer_argument(*state_, key.size() > kMaxKeyBytes, answer.data());
-    return answer;
-  }
-  std::uint64_t hint = shm::kNoSlot;
-  look(*state_, shm::hash_key(state_->secret, key), cost, hint, answer.data());
-  return answer;
+  return ask_aside(*state_, key, cost);
 }
 
 Decision Key::peek(std::uint64_t cost) const noexcept {
   Decision answer;
-  if (!valid_ || cost > kMaxCost) [[unlikely]] {
-    detail::answer_argument(*state_, !valid_, answer.data());
-    return answer;
-  }
+  // relaxed, both: as in try_acquire().
   std::uint64_t hint = hint_.load(std::memory_order_relaxed);
-  look(*state_, {lo_, hi_}, cost, hint, answer.data());
+  const shm::KeyHash hash{lo_, hi_};
+  answer_aside(*state_, valid_ ? &hash : nullptr, cost, hint, answer.data());
   hint_.store(hint, std::memory_order_relaxed);
   return answer;
 }
@@ -123,7 +119,9 @@ struct Sums {
   if (!answered) [[unlikely]] {
     answered = detail::decide_again(state, ask, hint, out);
     // Counted here and not with the chunk: the index may be another now.
-    if (answered) detail::count(state, ask.limit.index, ask.cost, out);
+    if (answered) {
+      detail::count(detail::counter_for(state), ask.limit.index, ask.cost, out);
+    }
   } else {
     const bool allowed = out.reason == Reason::Allowed;
     sums.allowed += allowed ? 1 : 0;
@@ -151,7 +149,6 @@ void decide_chunk(LimitState& state, std::span<const std::string_view> keys,
   Sums sums;
   const std::int64_t t = state.view->clock.now();
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    out[i] = Decision{};
     if (keys[i].size() > kMaxKeyBytes) [[unlikely]] {
       detail::answer_argument(state, true, out[i].data());
       continue;
@@ -159,7 +156,6 @@ void decide_chunk(LimitState& state, std::span<const std::string_view> keys,
     ask.key = hash[i];
     decide_item(state, ask, t, out[i].data(), sums);
   }
-  if (cost == 0) return;
   const detail::ThreadCounter& counter = detail::counter_for(state);
   const std::uint32_t index = ask.limit.index;     // where the name is now
   if (sums.allowed != 0) {
@@ -174,15 +170,12 @@ void decide_chunk(LimitState& state, std::span<const std::string_view> keys,
 void Limit::acquire_batch(std::span<const std::string_view> keys, std::span<Decision> out,
                           std::uint64_t cost) noexcept {
   const std::size_t items = std::min(keys.size(), out.size());
+  if (!ordinary(cost)) [[unlikely]] {
+    for (std::size_t i = 0; i < items; ++i) out[i] = ask_aside(*state_, keys[i], cost);
+    return;
+  }
   for (std::size_t begin = 0; begin < items; begin += kChunk) {
     const std::size_t length = std::min(kChunk, items - begin);
-    if (cost > kMaxCost) [[unlikely]] {
-      for (std::size_t i = begin; i < begin + length; ++i) {
-        out[i] = Decision{};
-        detail::answer_argument(*state_, keys[i].size() > kMaxKeyBytes, out[i].data());
-      }
-      continue;
-    }
     decide_chunk(*state_, keys.subspan(begin, length), out.subspan(begin, length), cost);
   }
 }

@@ -45,6 +45,22 @@ bool decide_again(LimitState& state, shm::BucketAsk& ask, std::uint64_t& hint,
   return false;
 }
 
+void look(LimitState& state, shm::KeyHash key, std::uint64_t cost, std::uint64_t& hint,
+          DecisionData& out) noexcept {
+  shm::BucketAsk ask{.limit = unpack_ref(state.ref.load(std::memory_order_relaxed)),
+                     .key = key,
+                     .cost = cost,
+                     .max_wait_ns = 0};
+  shm::Outcome outcome = shm::look(*state.view, ask, hint, out);
+  if (outcome == shm::Outcome::LimitGone && resolve_again(state)) {
+    ask.limit = unpack_ref(state.ref.load(std::memory_order_relaxed));
+    outcome = shm::look(*state.view, ask, hint, out);
+  }
+  if (outcome != shm::Outcome::Answered) answer_degraded(state, out);
+  out.owner = &state;
+  out.decided_by = state.decided_by;
+}
+
 bool resolve_again(LimitState& state) noexcept {
   const std::uint64_t current = state.view->current();
   if ((current & shm::kCurrentSupersededBit) != 0) return false;

@@ -93,7 +93,7 @@ bool charge_in_line(LimitState& state, shm::BucketAsk& ask, DecisionData& out) n
 
 void count_waiting(const LimitState& state, const shm::BucketAsk& ask,
                    const DecisionData& out) noexcept {
-  detail::count(state, ask.limit.index, ask.cost, out);
+  detail::count(detail::counter_for(state), ask.limit.index, ask.cost, out);
   if (out.reason == Reason::Allowed && has_to_wait(out)) {
     detail::counter_for(state).stripe.add(ask.limit.index, shm::LimitCounter::Waited, 1);
   }
@@ -102,7 +102,7 @@ void count_waiting(const LimitState& state, const shm::BucketAsk& ask,
 }  // namespace
 
 Decision Limit::acquire(std::string_view key, Ask ask) noexcept {
-  if (ask.max_wait <= Nanos{0}) return try_acquire(key, ask.cost);
+  if (ask.max_wait <= Nanos{0} || ask.cost == 0) return try_acquire(key, ask.cost);
   Decision answer;
   if (key.size() > kMaxKeyBytes || ask.cost > kMaxCost) {
     detail::answer_argument(*state_, key.size() > kMaxKeyBytes, answer.data());
@@ -136,6 +136,7 @@ Decision Limit::acquire(std::string_view key, Ask ask) noexcept {
 }
 
 Decision Limit::reserve(std::string_view key, Ask ask) noexcept {
+  if (ask.cost == 0) return try_acquire(key, 0);
   Decision answer;
   if (key.size() > kMaxKeyBytes || ask.cost > kMaxCost) {
     detail::answer_argument(*state_, key.size() > kMaxKeyBytes, answer.data());

@@ -40,27 +40,37 @@ CUTWATER_EXPORT std::string_view name_of(Reason reason) noexcept;
 /// Who answered.
 enum class DecidedBy : std::uint8_t { Memory = 0, ThreadLease = 1, Socket = 2, Remote = 3, Private = 4 };
 
-/// What waits behind a Decision; raw numbers in units of 2^-f token and ns of the segment's clock. For the library.
-struct DecisionData {
-  Reason reason = Reason::Degraded;
-  std::uint8_t flags = 0;
-  std::uint8_t window = 0;
-  DecidedBy decided_by = DecidedBy::Memory;
-  std::uint8_t shift = 0;
-  std::uint8_t f = 0;
-  bool computed = false;            ///< the four line fields hold finished answers instead of a line
-  bool receipt = false;             ///< a charge that can still be undone
-  std::int64_t t = 0;               ///< stamp: the clock reading this decision used
-  std::uint64_t mult = 0;           ///< line of the token clock, or remaining when `computed`
-  std::int64_t base_t = 0;          ///< ... or retry_after
-  std::int64_t base_n = 0;          ///< ... or reset_after
-  std::int64_t burst = 0;           ///< ... or starts_in
-  std::int64_t n = 0;               ///< N(t)
-  std::int64_t level = 0;           ///< tat after a grant (the receipt y), the level found at a refusal
-  std::int64_t cost = 0;            ///< units
-  void* slot = nullptr;             ///< where the receipt lies
-  std::uint64_t tag = 0;            ///< whose entry it was
-  const void* owner = nullptr;      ///< the library's record of the limit
+/// Marks a value that its maker fills field by field at once: clearing it first would cost a
+/// quarter of a decision.
+struct Unfilled {};
+
+/// The raw numbers of an answer, in units of 2^-f token and ns of the segment's clock.
+struct DecisionNumbers {
+  Reason reason;
+  std::uint8_t flags;
+  std::uint8_t window;
+  DecidedBy decided_by;
+  std::uint8_t shift;
+  std::uint8_t f;
+  bool computed;            ///< the four line fields hold finished answers instead of a line
+  bool receipt;             ///< a charge that can still be undone
+  std::int64_t t;           ///< stamp: the clock reading this decision used
+  std::uint64_t mult;       ///< line of the token clock, or remaining when `computed`
+  std::int64_t base_t;      ///< ... or retry_after
+  std::int64_t base_n;      ///< ... or reset_after
+  std::int64_t burst;       ///< ... or starts_in
+  std::int64_t n;           ///< N(t)
+  std::int64_t level;       ///< tat after a grant (the receipt y), the level found at a refusal
+  std::int64_t cost;        ///< units
+  void* slot;               ///< where the receipt lies
+  std::uint64_t tag;        ///< whose entry it was
+  const void* owner;        ///< the library's record of the limit
+};
+
+/// What waits behind a Decision. For the library. Made as a refusal: Degraded, all else 0.
+struct DecisionData : DecisionNumbers {
+  DecisionData() noexcept : DecisionNumbers{} { reason = Reason::Degraded; }
+  explicit DecisionData(Unfilled) noexcept {}
 };
 
 class CUTWATER_EXPORT Decision {
@@ -71,6 +81,7 @@ class CUTWATER_EXPORT Decision {
 
   Decision() = default;
   explicit Decision(const DecisionData& data) noexcept : data_(data) {}
+  explicit Decision(Unfilled unfilled) noexcept : data_(unfilled) {}
   Decision(Decision&& other) noexcept : data_(other.data_) { other.data_.receipt = false; }
   Decision& operator=(Decision&& other) noexcept {
     if (this != &other) { data_ = other.data_; other.data_.receipt = false; }
