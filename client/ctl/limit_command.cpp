@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctl/commands.hpp"
+#include "ctl/look.hpp"
+#include "ctl/print.hpp"
+#include "ctl/table.hpp"
+#include "ctl/text.hpp"
+
+namespace cutwater::ctl {
+namespace {
+
+std::string rate_of(const wire::Value& row) {
+  return rate_text(number_at(row, "rate_count"), number_at(row, "rate_period_ns"));
+}
+
+/// The value of a row for a table: text as it is, numbers, `-` when it is not there.
+std::string cell(const wire::Value& row, std::string_view key) {
+  const wire::Value* found = row.find(key);
+  if (found == nullptr) return "-";
+  if (const auto number = found->as_unsigned()) return std::to_string(*number);
+  if (const auto flag = found->as_bool()) return *flag ? "yes" : "no";
+  const std::string text = text_at(row, key);
+  return text.empty() ? "-" : escape_short(text, 256);
+}
+
+std::string pairs(const std::vector<std::pair<const char*, std::string>>& lines) {
+  std::string out;
+  for (const auto& [word, text] : lines) {
+    out += word + std::string(13 - std::string_view(word).size(), ' ') + text + '\n';
+  }
+  return out;
+}
+
+/// Where a key's answer lies in a row of `limit`.
+const wire::Value& answer_in(const wire::Value& row) {
+  const wire::Value* answer = row.find("answer");
+  return answer != nullptr && answer->as_map() != nullptr ? *answer : row;
+}
+
+/// Both parts of a STEER's fate: not carried out, or the daemon's code.
+Exit steered(const Settings& settings, const Result<wire::SteerAnswer>& answer,
+             const std::string& done) {
+  if (!answer) return complain(answer.error());
+  if (answer->code == wire::kSteerDone) {
+    wire::Value document;
+    document.set("done", true);
+    document.set("text", answer->text);
+    document.set("generation", answer->generation);
+    return print(settings, document,
+                 (answer->text.empty() ? done : escape_lines(answer->text)) + '\n');
+  }
+  note(answer->text.empty() ? "refused with code " + std::to_string(answer->code)
+                            : escape_lines(answer->text));
+  switch (answer->code) {
+    case wire::kSteerNotPermitted:
+      return Exit::NotPermitted;
+    case wire::kSteerNoSuchName:
+      return Exit::NoSuchName;
+    default:
+      return Exit::Invalid;
+  }
+}
+
+Result<wire::SteerAnswer> steer(const Settings& settings, const wire::Steer& message) {
+  auto link = open_link(settings);
+  if (!link) return link.error();
+  return link->connection.steer(message, client::Deadline::in(settings.timeout));
+}
+
+}  // namespace
+
+Exit run_limit_list(const Settings& settings) {
+  auto look = Look::open(settings);
+  if (!look) return complain(look.error());
+  if (!look->remark().empty()) note(look->remark());
+  const auto rows = look->read("limits");
+  if (!rows) return complain(rows.error());
+
+  wire::Value document = look->document();
+  document.set("limits", wire::Value::Array(rows->begin(), rows->end()));
+  using Align = Table::Align;
+  Table table({{"LIMIT"},
+               {"RATE", Align::Right},
+               {"BURST", Align::Right},
+               {"ON-FULL"},
+               {"MAX-WAIT", Align::Right}});
+  for (const wire::Value& row : *rows) {
+    table.add({escape(text_at(row, "limit")), rate_of(row), cell(row, "burst"),
+               cell(row, "on_full"), duration_text(number_at(row, "max_wait_ns"))});
+  }
+  return print(settings, document,
+               rows->empty() ? "no limits are configured\n" : table.text(settings.colour));
+}
+
+Exit run_limit_get(const Settings& settings, const std::string& name) {
+  auto look = Look::open(settings);
+  if (!look) return complain(look.error());
+  if (!look->remark().empty()) note(look->remark());
+  const auto row = look->read_limit(name);
+  if (!row) return complain(row.error());
+
+  wire::Value document = look->document();
+  for (const auto& entry : *row->as_map()) document.set(entry.key, entry.value);
+  std::vector<std::pair<const char*, std::string>> lines = {
+      {"limit", escape(text_at(*row, "limit"))},
+      {"rate", rate_of(*row)},
+      {"burst", cell(*row, "burst")},
+      {"on-full", cell(*row, "on_full")},
+      {"max-wait", duration_text(number_at(*row, "max_wait_ns"))},
+      {"max-waiting", cell(*row, "max_waiting")},
+      {"thread-lease", number_at(*row, "thread_lease") == 0 ? "off" : cell(*row, "thread_lease")},
+  };
+  constexpr std::pair<const char*, const char*> kOptional[] = {
+      {"initial", "initial"},   {"note", "note"},     {"allowed", "allowed"},
+      {"refused", "refused"},   {"tokens", "tokens"}, {"no place", "no_place"},
+      {"degraded", "degraded"}, {"undone", "undone"}, {"waited", "waited"}};
+  for (const auto& [word, key] : kOptional) {
+    if (row->find(key) != nullptr) lines.emplace_back(word, cell(*row, key));
+  }
+  return print(settings, document, pairs(lines));
+}
+
+Exit run_limit_peek(const Settings& settings, const std::string& name, const std::string& key,
+                    std::uint64_t cost) {
+  const auto bytes = key_argument(key);
+  if (!bytes) return complain(bytes.error());
+  auto look = Look::open(settings);
+  if (!look) return complain(look.error());
+  if (!look->remark().empty()) note(look->remark());
+  const auto row = look->read_limit(name, *bytes, cost);
+  if (!row) return complain(row.error());
+
+  const wire::Value& answer = answer_in(*row);
+  if (answer.find("reason") == nullptr)
+    return complain(Error{Errc::Protocol, "the daemon gave no answer for the key"});
+  const bool allowed = truth_at(answer, "allowed");
+  wire::Value document = look->document();
+  document.set("limit", name);
+  document.set("key", wire::Value::binary(*bytes));
+  document.set("cost", cost);
+  if (answer.as_map() != nullptr) {
+    for (const auto& entry : *answer.as_map()) document.set(entry.key, entry.value);
+  }
+  std::vector<std::pair<const char*, std::string>> lines = {
+      {"limit", escape(name)},
+      {"key", escape_short(*bytes, 256)},
+      {"answer", toned(allowed ? "allowed" : "refused: " + cell(answer, "reason"),
+                       allowed ? Tone::Good : Tone::Bad, settings.colour)},
+      {"remaining", cell(answer, "remaining")},
+      {"retry-after", duration_text(number_at(answer, "retry_after_ns"))},
+      {"full again", duration_text(number_at(answer, "reset_after_ns"))},
+  };
+  if (truth_at(answer, "overflow"))
+    lines.emplace_back("overflow", "shares the overflow bucket: no place in the table");
+  if (truth_at(answer, "degraded")) lines.emplace_back("degraded", "not decided by the rule");
+  const Exit printed = print(settings, document, pairs(lines));
+  return printed == Exit::Ok && !allowed ? Exit::Refused : printed;
+}
+
+Exit run_limit_reset(const Settings& settings, const std::string& name, const std::string& key) {
+  auto bytes = key_argument(key);
+  if (!bytes) return complain(bytes.error());
+  wire::Steer message;
+  message.verb = wire::kVerbLimitReset;
+  message.name = name;
+  message.key = std::move(*bytes);
+  return steered(settings, steer(settings, message), "reset");
+}
+
+Exit run_config_reload(const Settings& settings) {
+  wire::Steer message;
+  message.verb = wire::kVerbConfigReload;
+  message.arguments.set("dry", false);
+  return steered(settings, steer(settings, message), "reloaded");
+}
+
+}  // namespace cutwater::ctl

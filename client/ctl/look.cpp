@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctl/look.hpp"
+
+#include <cstdlib>
+
+#include "ctl/print.hpp"
+#include "ctl/text.hpp"
+#include "shm/socket_place.hpp"
+#include "shm/verify.hpp"
+#include "src/address.hpp"
+
+namespace cutwater::ctl {
+namespace {
+
+using client::Connection;
+using client::Deadline;
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash == 0 ? 1 : slash);
+}
+
+std::string last_part(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? path : path.substr(slash + 1);
+}
+
+/// The memory directory a socket in its usual place belongs to (shm/socket_place.hpp).
+std::string memory_beside(const std::string& socket) {
+  std::string folder = folder_of(socket);
+  const std::string_view suffix = shm::kSocketDirectorySuffix;
+  if (folder.ends_with(suffix)) folder.resize(folder.size() - suffix.size());
+  return folder;
+}
+
+/// Directories where the memory may lie, in order.
+std::vector<std::string> places(const Settings& settings) {
+  if (!settings.memory.empty()) return {settings.memory};
+  std::vector<std::string> found;
+  const auto address = client::find_address(settings.address);
+  if (address) found.push_back(memory_beside(address->path));
+  shm::DirectoryQuery usual;
+  usual.runtime_directory = environment("RUNTIME_DIRECTORY");
+  usual.xdg_runtime_dir = environment("XDG_RUNTIME_DIR");
+  usual.create = false;
+  for (std::string& place : shm::directory_candidates(usual)) found.push_back(std::move(place));
+  return found;
+}
+
+Result<Memory> open_at(const std::string& place, bool check_boot) {
+  shm::DirectoryQuery query;
+  query.setting = place;
+  query.create = false;
+  auto directory = shm::open_directory(query);
+  if (!directory) return directory.error();
+  auto segment = shm::Segment::open_files(directory->fd.get(), shm::Access::ReadOnly, check_boot);
+  if (!segment) {
+    const bool absent = segment.error().code() == Errc::NoDaemon;
+    return absent ? Error{Errc::NoDaemon, "no memory files in " + place} : segment.error();
+  }
+  const bool alive = shm::lock_is_held(*directory);
+  return Memory{std::move(*directory), std::move(*segment), alive};
+}
+
+wire::Value status_of(const shm::View& view) {
+  const shm::VerifyReport table = shm::verify(view);
+  return rows::status_row(view, {.in_debt = table.in_debt, .claims = table.claims});
+}
+
+/// True for errors after which the memory may be read instead: nobody answered.
+bool unanswered(Errc code) noexcept { return code == Errc::NoDaemon || code == Errc::Timeout; }
+
+}  // namespace
+
+Result<Memory> open_memory(const Settings& settings, bool check_boot) {
+  std::string looked;
+  std::optional<Error>
+      worst;  // a memory that is there, but closed to us, says more than an empty place
+  for (const std::string& place : places(settings)) {
+    auto memory = open_at(place, check_boot);
+    if (memory) return memory;
+    const Errc code = memory.error().code();
+    const bool there = code != Errc::NoDaemon && code != Errc::NotTmpfs && code != Errc::System;
+    if (there && !worst) worst = memory.error();
+    looked += (looked.empty() ? "" : "; ") + memory.error().text();
+  }
+  if (worst) return *worst;
+  return Error{Errc::NoDaemon,
+               looked.empty() ? "no memory directory is known; name it with --memory" : looked};
+}
+
+Result<Link> open_link(const Settings& settings) {
+  auto address = client::find_address(settings.address);
+  if (!address) return address.error();
+  const Deadline deadline = Deadline::in(settings.timeout);
+  auto connection = Connection::connect(address->path, deadline);
+  if (!connection) return connection.error();
+  auto greeting = connection->hello(client::hello_for("cutwaterctl", wire::Want::Ask), deadline);
+  if (!greeting) return greeting.error();
+  return Link{std::move(*connection), std::move(greeting->welcome)};
+}
+
+Result<Look> Look::open(const Settings& settings) {
+  if (!settings.memory.empty() && settings.address.empty())
+    return from_memory(settings, "not asked", "");
+  auto link = open_link(settings);
+  if (!link) {
+    if (!unanswered(link.error().code())) return link.error();
+    return from_memory(settings,
+                       link.error().code() == Errc::Timeout ? "does not answer" : "not running",
+                       link.error().text());
+  }
+  Look look;
+  look.timeout_ = settings.timeout;
+  look.daemon_ = "running";
+  look.instance_ = link->welcome.instance;
+  look.place_ = link->connection.path();
+  look.link_ = std::make_unique<Link>(std::move(*link));
+  return look;
+}
+
+Result<Look> Look::from_memory(const Settings& settings, std::string daemon,
+                               const std::string& cause) {
+  auto memory = open_memory(settings);
+  if (!memory) {
+    const Error& error = memory.error();
+    const std::string why =
+        cause.empty() ? "" : "daemon " + daemon + " (" + cause + "), and the memory: ";
+    const Errc code = daemon == "does not answer" && error.code() == Errc::NoDaemon ? Errc::Timeout
+                                                                                    : error.code();
+    return Error{code, why + error.text()};
+  }
+  Look look;
+  if (daemon != "does not answer") {
+    daemon = memory->daemon_alive ? (daemon == "not asked" ? "running" : "does not answer")
+                                  : "not running";
+  }
+  look.place_ = memory->directory.path;
+  look.instance_ = last_part(look.place_);
+  look.remark_ = "daemon " + daemon +
+                 (settings.address.empty() && !settings.memory.empty() ? ", not asked" : "") +
+                 "; read from the memory in " + look.place_;
+  look.daemon_ = std::move(daemon);
+  look.memory_ = std::make_unique<Memory>(std::move(*memory));
+  return look;
+}
+
+Result<Rows> Look::ask(wire::Read message) {
+  Rows rows;
+  for (int page = 0; page < kMaxPages; ++page) {
+    auto answer = link_->connection.read(message, Deadline::in(timeout_));
+    if (!answer) return answer.error();
+    for (wire::Value& row : answer->rows) rows.push_back(std::move(row));
+    if (answer->cursor.empty() || answer->cursor == message.cursor) return rows;
+    message.cursor = std::move(answer->cursor);
+  }
+  return Error{Errc::Protocol, "the daemon's answer to '" + message.what + "' does not end"};
+}
+
+Result<Rows> Look::read(std::string_view what) {
+  if (link_) {
+    wire::Read message;
+    message.what = what;
+    return ask(std::move(message));
+  }
+  const shm::View& view = memory_->segment.view();
+  if (what == "status") return Rows{status_of(view)};
+  if (what == "counters") return rows::counter_rows(view);
+  if (what == "limits") return rows::limit_rows(view);
+  if (what == "clients") return rows::client_rows(view);
+  return Error{Errc::Unsupported,
+               "'" + std::string(what) + "' is not in the memory; only the daemon knows it"};
+}
+
+Result<wire::Value> Look::read_limit(std::string_view name, std::optional<std::string_view> key,
+                                     std::uint64_t cost) {
+  if (!link_) return rows::limit_row(memory_->segment.view(), name, key, cost);
+  wire::Read message;
+  message.what = "limit";
+  message.name = name;
+  if (key) message.key = std::string(*key);
+  if (key && cost != 1) message.options.set("cost", cost);
+  auto rows = ask(std::move(message));
+  if (rows && !rows->empty()) return std::move(rows->front());
+  const auto limits = read("limits");
+  if (!limits) return rows ? limits.error() : rows.error();
+  std::vector<std::string> known;
+  for (const wire::Value& row : *limits) {
+    known.push_back(text_at(row, "limit"));
+    if (known.back() == name)
+      return rows ? Error{Errc::Protocol, "the daemon gave no row for it"} : rows.error();
+  }
+  return rows::unknown_limit(name, known);
+}
+
+Result<EventRows> Look::read_events(std::uint64_t from) {
+  constexpr std::uint32_t kPage = 1000;
+  if (!link_) return rows::event_rows(memory_->segment.view(), from, kPage);
+  wire::Read message;
+  message.what = "events";
+  message.cursor = std::to_string(from);
+  message.max_rows = kPage;
+  auto answer = link_->connection.read(message, Deadline::in(timeout_));
+  if (!answer) return answer.error();
+  EventRows out{std::move(answer->rows), from, 0};
+  for (const wire::Value& row : out.rows) {
+    const std::uint64_t number = number_at(row, "number", out.next);
+    if (number > out.next) out.lost += number - out.next;
+    out.next = number + 1;
+  }
+  return out;
+}
+
+wire::Value Look::document() const {
+  wire::Value out;
+  out.set("source", source());
+  out.set("daemon", daemon_);
+  out.set("instance", instance_);
+  if (!remark_.empty()) out.set("remark", remark_);
+  return out;
+}
+
+}  // namespace cutwater::ctl

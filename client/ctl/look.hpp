@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Look: where answers come from. Asks the daemon with a deadline; when nobody answers, reads the
+// memory files themselves, read-only, as root or the daemon's user may (P6, C137).
+//
+//   auto look = Look::open(settings);
+//   if (!look) return complain(look.error());
+//   if (!look->remark().empty()) note(look->remark());       // "daemon not running; read from
+//   /run/..." auto rows = look->read("limits");
+//
+// The daemon's refusal is an answer: then the memory is not tried. With --memory and no --address
+// the memory is read without asking. A remark is printed by every command, so that no list ever
+// looks like a daemon's answer when it is none, and an error is returned when nothing could be
+// read. Never writes a byte of the memory, also not its lock's. Thread safety: one thread.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <cutwater/result.hpp>
+
+#include "ctl/settings.hpp"
+#include "rows/segment_rows.hpp"
+#include "shm/directory.hpp"
+#include "shm/segment.hpp"
+#include "src/connection.hpp"
+
+namespace cutwater::ctl {
+
+using rows::EventRows;
+using rows::Rows;
+
+/// Pages of one READ before it is given up: 1000 rows each.
+inline constexpr int kMaxPages = 1000;
+
+/// The memory files of an instance, mapped read-only.
+struct Memory {
+  shm::MemoryDirectory directory;
+  shm::Segment segment;
+  bool daemon_alive = false;  ///< the lock is held
+};
+
+/// Opens --memory, else the folder of the socket, else the first usual place with files in it.
+/// NoDaemon: there are none; NotPermitted, NotOurs, Damaged, LayoutMismatch: there are, but.
+Result<Memory> open_memory(const Settings& settings, bool check_boot = true);
+
+/// A connection whose HELLO was answered. `want` is wire::Want::Ask.
+struct Link {
+  client::Connection connection;
+  wire::Welcome welcome;
+};
+Result<Link> open_link(const Settings& settings);
+
+class Look {
+ public:
+  static Result<Look> open(const Settings& settings);
+
+  /// Rows of `what` (see rows/segment_rows.hpp), all pages.
+  Result<Rows> read(std::string_view what);
+  /// One limit; with a key what it would answer. UnknownName lists the nearest names.
+  Result<wire::Value> read_limit(std::string_view name,
+                                 std::optional<std::string_view> key = std::nullopt,
+                                 std::uint64_t cost = 1);
+  /// Events from number `from` on, at most one page.
+  Result<EventRows> read_events(std::uint64_t from);
+
+  /// "daemon", or "memory".
+  const char* source() const noexcept { return link_ ? "daemon" : "memory"; }
+  /// "running", "not running", "does not answer", "not asked".
+  const std::string& daemon() const noexcept { return daemon_; }
+  /// What must be said beside an answer that is not the daemon's; else empty.
+  const std::string& remark() const noexcept { return remark_; }
+  const std::string& instance() const noexcept { return instance_; }
+  /// Memory directory, or the socket's path.
+  const std::string& place() const noexcept { return place_; }
+  /// {source, daemon, remark?}: how every JSON document begins.
+  wire::Value document() const;
+
+ private:
+  Look() = default;
+  static Result<Look> from_memory(const Settings& settings, std::string daemon,
+                                  const std::string& cause);
+  Result<Rows> ask(wire::Read message);
+
+  std::unique_ptr<Link> link_;
+  std::unique_ptr<Memory> memory_;
+  Nanos timeout_{kDefaultTimeout};
+  std::string daemon_, remark_, instance_, place_;
+};
+
+}  // namespace cutwater::ctl

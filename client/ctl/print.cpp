@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctl/print.hpp"
+
+#include <cstdio>
+
+namespace cutwater::ctl {
+
+std::uint64_t number_at(const wire::Value& row, std::string_view key,
+                        std::uint64_t missing) noexcept {
+  const wire::Value* found = row.find(key);
+  return found == nullptr ? missing : found->as_unsigned().value_or(missing);
+}
+
+std::string text_at(const wire::Value& row, std::string_view key) {
+  const wire::Value* found = row.find(key);
+  if (found == nullptr) return {};
+  if (const std::string* text = found->as_string()) return *text;
+  if (const std::string* bytes = found->as_binary()) return *bytes;
+  return {};
+}
+
+bool truth_at(const wire::Value& row, std::string_view key) noexcept {
+  const wire::Value* found = row.find(key);
+  return found != nullptr && found->as_bool().value_or(false);
+}
+
+Exit print(const Settings& settings, const wire::Value& document, const std::string& table) {
+  const std::string text = settings.json ? to_json(document) : table;
+  const bool written =
+      std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  if (written) return Exit::Ok;
+  note("standard output cannot be written");
+  return Exit::NoConnection;
+}
+
+void note(const std::string& text) {
+  const std::string line =
+      "cutwaterctl: " + text + (text.empty() || text.back() != '\n' ? "\n" : "");
+  std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
+Exit complain(const Error& error) {
+  note(error.text());
+  return exit_of(error.code());
+}
+
+}  // namespace cutwater::ctl

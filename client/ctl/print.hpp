@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Answers on standard output: a table for people or one JSON document for scripts; notes and errors
+// on standard error, one line each. Rows are wire::Value maps, as READ answers them; keys a newer
+// daemon adds appear in JSON and are left out of tables. Thread safety: one thread.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <cutwater/error.hpp>
+
+#include "ctl/exit_code.hpp"
+#include "ctl/settings.hpp"
+#include "wire/value.hpp"
+
+namespace cutwater::ctl {
+
+/// The number, word or truth at a key of a row; the default when it is missing or of another kind.
+std::uint64_t number_at(const wire::Value& row, std::string_view key,
+                        std::uint64_t missing = 0) noexcept;
+std::string text_at(const wire::Value& row, std::string_view key);
+bool truth_at(const wire::Value& row, std::string_view key) noexcept;
+
+/// The tree as JSON, two blanks a level, ending in a newline. Binary becomes its escape() text,
+/// bytes that are no UTF-8 are replaced.
+std::string to_json(const wire::Value& value);
+
+/// to_json(document) with -o json, `table` otherwise. Exit::Ok, or Exit::NoConnection when standard
+/// output cannot be written.
+Exit print(const Settings& settings, const wire::Value& document, const std::string& table);
+
+/// `cutwaterctl: TEXT` on standard error.
+void note(const std::string& text);
+/// note(error.text()) and its exit code.
+Exit complain(const Error& error);
+
+}  // namespace cutwater::ctl

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <unistd.h>
+
+#include "config/config.hpp"
+#include "ctl/commands.hpp"
+#include "ctl/print.hpp"
+#include "ctl/replay.hpp"
+#include "ctl/text.hpp"
+
+namespace cutwater::ctl {
+namespace {
+
+/// A bar on a terminal, a line each tenth elsewhere; on standard error.
+class Bar {
+ public:
+  explicit Bar(bool terminal) : terminal_(terminal) {}
+  ~Bar() {
+    if (terminal_ && shown_) std::fputs("\r\x1b[K", stderr);
+  }
+  Bar(const Bar&) = delete;
+  Bar& operator=(const Bar&) = delete;
+
+  void show(unsigned permille) {
+    if (!terminal_) {
+      if (permille / 100 == tenth_) return;
+      tenth_ = permille / 100;
+      std::fprintf(stderr, "replay: %u %%\n", tenth_ * 10);
+      return;
+    }
+    shown_ = true;
+    const std::string done(permille / 25, '#');
+    std::fprintf(stderr, "\r[%-40s] %3u %%", done.c_str(), permille / 10);
+  }
+
+ private:
+  bool terminal_;
+  bool shown_ = false;
+  unsigned tenth_ = 0;
+};
+
+std::string config_path(const ReplayCommand& command) {
+  if (!command.config.empty()) return command.config;
+  const char* set = std::getenv("CUTWATER_CONFIG");
+  return set != nullptr && *set != '\0' ? set : kDefaultConfig;
+}
+
+/// The effective settings as a text of their own: what the environment and ${NAME} put in counts
+/// too.
+std::string text_of(const config::Config& config) {
+  constexpr const char* kOnFull[] = {"share", "deny", "allow"};
+  std::string out = "capacity: { keys: " + std::to_string(config.capacity.keys) +
+                    ", limits: " + std::to_string(config.capacity.limits) + " }\nlimits:\n";
+  if (config.limits.empty()) return out + "  {}\n";
+  for (const rule::LimitSettings& limit : config.limits) {
+    out += "  \"" + limit.name + "\": { rate: { count: " + std::to_string(limit.rate_count) +
+           ", per: " + std::to_string(limit.rate_period_ns) +
+           "ns }, burst: " + std::to_string(limit.burst) +
+           ", initial: " + (limit.initial == rule::Initial::Empty ? "empty" : "full") +
+           ", on-full: " + kOnFull[static_cast<std::size_t>(limit.on_full)] + " }\n";
+  }
+  return out;
+}
+
+}  // namespace
+
+Exit run_replay(const Settings& settings, const ReplayCommand& command) {
+  const std::string path = config_path(command);
+  const config::LoadOutcome checked = config::load_file(path, config::system_options(::environ));
+  if (!checked.ok())
+    return complain(Error{Errc::InvalidConfig, checked.report("nothing was replayed")});
+  auto log = AccessLog::open(command.log);
+  if (!log) return complain(log.error());
+
+  Result<ReplayResult> result = Error{};
+  {
+    Bar bar(::isatty(STDERR_FILENO) == 1);
+    result = replay(*log, {.yaml = text_of(*checked.config), .limit = command.limit},
+                    [&bar](unsigned permille) { bar.show(permille); });
+  }
+  if (!result) return complain(result.error());
+  for (const LogFault& fault : result->faults) {
+    note(command.log + ":" + std::to_string(fault.line) + ": skipped: " + fault.reason);
+  }
+  if (result->skipped > result->faults.size()) {
+    note(std::to_string(result->skipped) + " lines could not be read; the first " +
+         std::to_string(result->faults.size()) + " are shown");
+  }
+  const Exit printed = print(settings, document_of(*result), table_of(*result, settings.colour));
+  if (result->requests == 0 && result->skipped > 0) {
+    note("no line of " + command.log + " could be read as Common or Combined log format");
+    return Exit::Invalid;
+  }
+  return printed;
+}
+
+}  // namespace cutwater::ctl

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctl/table.hpp"
+
+#include <algorithm>
+
+namespace cutwater::ctl {
+
+std::string toned(std::string text, Tone tone, bool colour) {
+  constexpr const char* kCodes[] = {"", "\x1b[1m", "\x1b[32m", "\x1b[33m", "\x1b[31m"};
+  if (!colour || tone == Tone::Plain || text.empty()) return text;
+  return kCodes[static_cast<std::size_t>(tone)] + std::move(text) + "\x1b[0m";
+}
+
+void Table::add(std::vector<Cell> cells) {
+  cells.resize(columns_.size(), Cell(""));
+  rows_.push_back(std::move(cells));
+}
+
+std::string Table::text(bool colour) const {
+  std::vector<std::size_t> width;
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    std::size_t widest = columns_[c].title.size();
+    for (const auto& row : rows_) widest = std::max(widest, row[c].text.size());
+    width.push_back(widest);
+  }
+
+  std::string out;
+  const auto line = [&](const auto& cell_of) {
+    std::string waiting;  // blanks that are written only when something follows
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+      const Cell cell = cell_of(c);
+      const std::string blanks(width[c] - cell.text.size(), ' ');
+      const bool right = columns_[c].align == Align::Right;
+      if (right) waiting += blanks;
+      if (!cell.text.empty()) {
+        out += waiting + toned(cell.text, cell.tone, colour);
+        waiting.clear();
+      }
+      if (!right) waiting += blanks;
+      waiting += "  ";
+    }
+    out += '\n';
+  };
+  line([&](std::size_t c) { return Cell(columns_[c].title, Tone::Bold); });
+  for (const auto& row : rows_) line([&](std::size_t c) { return row[c]; });
+  return out;
+}
+
+}  // namespace cutwater::ctl

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Table: columns of text under a heading, for people. Cells must hold single-width characters only
+// (what comes from outside went through escape() first).
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace cutwater::ctl {
+
+/// Colour of a word on a terminal. `Plain` everywhere else.
+enum class Tone : std::uint8_t { Plain, Bold, Good, Warn, Bad };
+
+/// The text in that tone when `colour` is set, as it is otherwise.
+std::string toned(std::string text, Tone tone, bool colour);
+
+class Table {
+ public:
+  enum class Align : std::uint8_t { Left, Right };
+  struct Column {
+    std::string title;
+    Align align = Align::Left;
+  };
+  struct Cell {
+    Cell(std::string t, Tone n = Tone::Plain) : text(std::move(t)), tone(n) {}  // NOLINT: implicit
+    Cell(const char* t) : text(t) {}                                            // NOLINT: implicit
+    std::string text;
+    Tone tone = Tone::Plain;
+  };
+
+  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+
+  /// Missing cells are empty, cells beyond the columns are dropped.
+  void add(std::vector<Cell> cells);
+  std::size_t rows() const noexcept { return rows_.size(); }
+
+  /// Heading and rows, two blanks between columns, none at the end of a line.
+  std::string text(bool colour) const;
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::vector<Cell>> rows_;
+};
+
+}  // namespace cutwater::ctl

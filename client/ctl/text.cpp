@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctl/text.hpp"
+
+#include <array>
+#include <cstdio>
+
+#include <cutwater/units.hpp>
+
+namespace cutwater::ctl {
+namespace {
+
+constexpr std::uint64_t kMicro = 1'000, kMilli = 1'000'000, kSecond = 1'000'000'000;
+constexpr std::uint64_t kMinute = 60 * kSecond, kHour = 60 * kMinute, kDay = 24 * kHour;
+constexpr std::uint64_t kNeverNs = ~std::uint64_t{0};
+
+template <class... Args>
+std::string print(const char* format, Args... args) {
+  std::array<char, 96> buffer{};
+  std::snprintf(buffer.data(), buffer.size(), format, args...);
+  return buffer.data();
+}
+
+/// One unit with one decimal, rounded up: 1.5ms.
+std::string tenths(std::uint64_t ns, std::uint64_t unit, const char* name) {
+  const std::uint64_t tenth = unit / 10;
+  const std::uint64_t count = ns / tenth + (ns % tenth != 0);
+  if (count % 10 == 0) return print("%llu%s", static_cast<unsigned long long>(count / 10), name);
+  return print("%llu.%llu%s", static_cast<unsigned long long>(count / 10),
+               static_cast<unsigned long long>(count % 10), name);
+}
+
+struct Unit {
+  std::uint64_t ns;
+  const char* name;
+};
+
+/// Two whole units, rounded up: 2m5s.
+std::string pair(std::uint64_t ns, Unit large, Unit small) {
+  const std::uint64_t count = ns / small.ns + (ns % small.ns != 0);
+  const std::uint64_t per = large.ns / small.ns;
+  if (count % per == 0)
+    return print("%llu%s", static_cast<unsigned long long>(count / per), large.name);
+  return print("%llu%s%llu%s", static_cast<unsigned long long>(count / per), large.name,
+               static_cast<unsigned long long>(count % per), small.name);
+}
+
+int hex_digit(char c) noexcept {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+}  // namespace
+
+std::string escape(std::string_view bytes) {
+  if (bytes.empty()) return "\"\"";
+  constexpr const char* kDigits = "0123456789abcdef";
+  std::string out;
+  out.reserve(bytes.size());
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\\') {
+      out += "\\\\";
+    } else if (byte >= 0x20 && byte < 0x7f) {
+      out += c;
+    } else {
+      out += "\\x";
+      out += kDigits[byte >> 4];
+      out += kDigits[byte & 15];
+    }
+  }
+  return out;
+}
+
+std::string escape_lines(std::string_view text) {
+  std::string out;
+  for (;;) {
+    const std::size_t end = text.find('\n');
+    const std::string_view line = text.substr(0, end);
+    out += line.empty() ? "" : escape(line);
+    if (end == std::string_view::npos) return out;
+    out += '\n';
+    text.remove_prefix(end + 1);
+  }
+}
+
+std::string escape_short(std::string_view bytes, std::size_t max_chars) {
+  std::string text = escape(bytes.substr(0, max_chars + 1));
+  if (text.size() <= max_chars) return text;
+  text.resize(max_chars);
+  return text + print("... (%zu bytes)", bytes.size());
+}
+
+Result<std::string> key_argument(std::string_view text) {
+  constexpr std::string_view kExact = "exact:", kHex = "hex:";
+  std::string key;
+  if (text.substr(0, kExact.size()) == kExact) {
+    key = text.substr(kExact.size());
+  } else if (text.substr(0, kHex.size()) == kHex) {
+    const std::string_view digits = text.substr(kHex.size());
+    for (std::size_t i = 0; i < digits.size(); i += 2) {
+      const int high = hex_digit(digits[i]);
+      const int low = i + 1 < digits.size() ? hex_digit(digits[i + 1]) : -1;
+      if (high < 0 || low < 0) {
+        return Error{Errc::InvalidArgument,
+                     "'" + escape_short(text) +
+                         "' is no list of hex bytes; write two digits a byte, or 'exact:' "
+                         "in front when the key itself begins with 'hex:'"};
+      }
+      key += static_cast<char>(high * 16 + low);
+    }
+  } else {
+    key = text;
+  }
+  if (key.size() > kMaxKeyBytes) {
+    return Error{Errc::KeyTooLong,
+                 print("key_too_long: the key has %zu bytes, at most %zu are allowed", key.size(),
+                       kMaxKeyBytes)};
+  }
+  return key;
+}
+
+std::string duration_text(std::uint64_t ns) {
+  if (ns == kNeverNs) return "never";
+  if (ns == 0) return "0";
+  if (ns < kMicro) return print("%lluns", static_cast<unsigned long long>(ns));
+  if (ns < kMilli) return tenths(ns, kMicro, "us");
+  if (ns < kSecond) return tenths(ns, kMilli, "ms");
+  if (ns < kMinute) return tenths(ns, kSecond, "s");
+  if (ns < kHour) return pair(ns, {kMinute, "m"}, {kSecond, "s"});
+  if (ns < kDay) return pair(ns, {kHour, "h"}, {kMinute, "m"});
+  return pair(ns, {kDay, "d"}, {kHour, "h"});
+}
+
+std::string permille_text(std::uint64_t permille) {
+  return print("%llu.%llu %%", static_cast<unsigned long long>(permille / 10),
+               static_cast<unsigned long long>(permille % 10));
+}
+
+std::string rate_text(std::uint64_t count, std::uint64_t period_ns) {
+  constexpr Unit kUnits[] = {{kDay, "d"},    {kHour, "h"},   {kMinute, "m"}, {kSecond, "s"},
+                             {kMilli, "ms"}, {kMicro, "us"}, {1, "ns"}};
+  for (const Unit& unit : kUnits) {
+    if (period_ns == unit.ns)
+      return print("%llu/%s", static_cast<unsigned long long>(count), unit.name);
+    if (period_ns != 0 && period_ns % unit.ns == 0) {
+      return print("%llu/%llu%s", static_cast<unsigned long long>(count),
+                   static_cast<unsigned long long>(period_ns / unit.ns), unit.name);
+    }
+  }
+  return print("%llu/0", static_cast<unsigned long long>(count));
+}
+
+std::string size_text(std::uint64_t bytes) {
+  constexpr const char* kNames[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  double value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  while (value >= 1024 && unit + 1 < std::size(kNames)) {
+    value /= 1024;
+    ++unit;
+  }
+  return unit == 0 ? print("%llu B", static_cast<unsigned long long>(bytes))
+                   : print("%.1f %s", value, kNames[unit]);
+}
+
+std::string hash_text(std::uint64_t hash) {
+  return print("%016llx", static_cast<unsigned long long>(hash));
+}
+
+}  // namespace cutwater::ctl

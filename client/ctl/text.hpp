@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// How values are written for people: bytes of strangers, durations, counts.
+// Thread safety: pure functions.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <cutwater/result.hpp>
+
+namespace cutwater::ctl {
+
+/// Bytes from outside (keys, names of processes, lines of logs) so that a terminal or a log cannot
+/// be misled (C037): printable ASCII as it is, a backslash as `\\`, everything else as `\xNN`. Two
+/// keys that differ are printed differently, also where they would look alike. Nothing at all is
+/// `""`.
+std::string escape(std::string_view bytes);
+
+/// escape() of each line of a text of several lines.
+std::string escape_lines(std::string_view text);
+
+/// escape(), cut to `max_chars` characters with its length behind it: for tables.
+std::string escape_short(std::string_view bytes, std::size_t max_chars = 48);
+
+/// A key as given on the command line: its bytes; `hex:616c` names bytes; `exact:` in front keeps a
+/// key that begins with `hex:` or `exact:`. InvalidArgument: odd or wrong hex digits. KeyTooLong.
+Result<std::string> key_argument(std::string_view text);
+
+/// A duration in at most two units, rounded up: `0`, `430ns`, `1.5ms`, `3.2s`, `2m5s`, `3h10m`,
+/// `4d2h`; 2^64-1 is `never`.
+std::string duration_text(std::uint64_t ns);
+
+/// A share of 1000 as percent with one place: `12.3 %`.
+std::string permille_text(std::uint64_t permille);
+
+/// `10/s`, `100/m`, `1000/15m`: tokens per period.
+std::string rate_text(std::uint64_t count, std::uint64_t period_ns);
+
+/// `64 KiB`, `8.0 MiB`.
+std::string size_text(std::uint64_t bytes);
+
+/// 16 hex digits.
+std::string hash_text(std::uint64_t hash);
+
+}  // namespace cutwater::ctl
