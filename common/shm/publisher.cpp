@@ -259,6 +259,14 @@ void Publisher::make_current(int image, std::uint64_t generation) noexcept {
   syscall(SYS_futex, &control.changed, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
+void Publisher::publish_again() {
+  // `current` may be what was written over: the private copy's number goes on.
+  const int idle = static_cast<int>(~view_.current() & kCurrentImageBit);
+  head().generation = std::max(head().generation, view_.current() >> kCurrentGenerationShift) + 1;
+  write_idle_image();
+  make_current(idle, head().generation);
+}
+
 void Publisher::announce_takeover() {
   // The image stays; its head keeps the number it was published under, `current` goes on counting.
   const std::uint64_t current = view_.current();

@@ -52,6 +52,9 @@ class Publisher {
   /// Take-over by a new daemon: generation + 1, image unchanged, so clients offer their rows again.
   void announce_takeover();
 
+  /// The same image once more, from the private copy: when somebody scribbled over the one in force.
+  void publish_again();
+
   /// Damage: gives every limit a floor F = N + B, so nobody gains a burst by lost memory (initial-after-damage: empty).
   void set_all_floors_empty(bool on) { floors_empty_ = on; }
 

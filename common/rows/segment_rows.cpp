@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rows/segment_rows.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstring>
+
+#include <cutwater/decision.hpp>
+#include <cutwater/version.hpp>
+
+#include "config/words.hpp"
+#include "rule/limit_settings.hpp"
+#include "shm/bucket.hpp"
+#include "shm/counters.hpp"
+#include "shm/event_log.hpp"
+#include "shm/process_table.hpp"
+
+namespace cutwater::rows {
+namespace {
+
+/// Readings of the rules are repeated when a publication came in between, at most this often.
+constexpr int kReadings = 8;
+
+struct FoundLimit {
+  std::uint32_t index = 0;
+  std::string name;
+  shm::LimitConfig config{};
+  shm::RuleRecord rule{};
+};
+
+std::vector<FoundLimit> limits_of_image(const shm::View& view, std::uint64_t current) {
+  std::vector<FoundLimit> found;
+  const std::uint32_t count = std::min(view.image_head(current).limits, view.limit_count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const shm::LimitConfig& config = view.limit_config(current, i);
+    if (config.windows == 0) continue;
+    const shm::NameRecord& name = view.limit_name(current, i);
+    const std::uint16_t rule = config.rule[0];
+    FoundLimit limit{i,
+                     std::string(name.text, std::min<std::size_t>(name.length, sizeof name.text)),
+                     config,
+                     {}};
+    if (rule < view.rule_count) limit.rule = view.rule(current, rule);
+    found.push_back(std::move(limit));
+  }
+  return found;
+}
+
+/// The limits of one whole image: read again when another one was published meanwhile.
+std::vector<FoundLimit> read_limits(const shm::View& view) {
+  std::vector<FoundLimit> found;
+  for (int i = 0; i < kReadings; ++i) {
+    const std::uint64_t current = view.current();
+    found = limits_of_image(view, current);
+    if (view.current() == current) break;
+  }
+  return found;
+}
+
+const char* on_full_word(std::uint8_t value) noexcept {
+  constexpr const char* kWords[] = {"share", "deny", "allow"};
+  return value < std::size(kWords) ? kWords[value] : "?";
+}
+
+wire::Value row_of(const FoundLimit& limit) {
+  wire::Value row;
+  row.set("limit", limit.name);
+  row.set("rate_count", limit.rule.rate_count);
+  row.set("rate_period_ns", limit.rule.rate_period_ns);
+  row.set("burst", limit.rule.burst_tokens);
+  row.set("on_full", on_full_word(limit.config.on_full));
+  row.set("max_wait_ns", limit.config.max_wait_ns);
+  row.set("max_waiting", limit.config.max_waiting);
+  row.set("thread_lease", limit.config.thread_lease);
+  return row;
+}
+
+constexpr const char* kCounterNames[shm::kLimitCounters] = {
+    "allowed", "refused", "tokens", "no_place", "degraded", "undone", "waited", "contention"};
+constexpr auto kNoPlace = static_cast<std::size_t>(shm::LimitCounter::NoPlace);
+
+void add_counters(wire::Value& row, const shm::View& view, std::uint32_t limit) {
+  const auto sums = shm::sum_counters(view, limit);
+  for (std::size_t i = 0; i < sums.size(); ++i) row.set(kCounterNames[i], sums[i]);
+}
+
+wire::Value answer_of(const Decision& decision) {
+  wire::Value row;
+  row.set("reason", name_of(decision.reason()));
+  row.set("allowed", decision.allowed());
+  row.set("remaining", decision.remaining());
+  const auto nanos = [](Nanos time) {
+    return time == kNever ? ~std::uint64_t{0} : static_cast<std::uint64_t>(time.count());
+  };
+  row.set("retry_after_ns", nanos(decision.retry_after()));
+  row.set("reset_after_ns", nanos(decision.reset_after()));
+  row.set("overflow", decision.overflow());
+  row.set("degraded", decision.degraded());
+  return row;
+}
+
+std::string hash_text(std::uint64_t hash) {
+  char text[20];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
+  return text;
+}
+
+/// A name somebody gave, cut and safe to print.
+std::string printable(std::string_view name) {
+  constexpr std::size_t kMaxShown = 64;
+  std::string out(name.substr(0, kMaxShown));
+  for (char& c : out) {
+    if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f) c = '?';
+  }
+  return out;
+}
+
+const char* kind_word(shm::RowKind kind) noexcept {
+  constexpr const char* kWords[] = {"none", "daemon", "process", "connection", "remote"};
+  return static_cast<std::size_t>(kind) < std::size(kWords) ? kWords[static_cast<std::size_t>(kind)]
+                                                            : "?";
+}
+
+const char* state_word(shm::RowState state) noexcept {
+  constexpr const char* kWords[] = {"free", "live", "orphan", "dead"};
+  return static_cast<std::size_t>(state) < std::size(kWords)
+             ? kWords[static_cast<std::size_t>(state)]
+             : "?";
+}
+
+}  // namespace
+
+wire::Value status_row(const shm::View& view, const TableFill& fill) {
+  const std::uint64_t current = view.current();
+  const shm::RulesControl& rules = *view.rules_control;
+  const shm::StatsControl& stats = *view.stats_control;
+  const std::int64_t now = view.clock.now();
+  // relaxed everywhere below: figures for people, each alone; nothing else is read because of them.
+  const auto figure = [](const std::uint64_t& word) {
+    return __atomic_load_n(&word, __ATOMIC_RELAXED);
+  };
+
+  wire::Value row;
+  row.set("pid", __atomic_load_n(&rules.daemon_pid, __ATOMIC_RELAXED));
+  shm::RowInfo daemon;
+  if (shm::read_row(view, shm::kDaemonRow, daemon) && daemon.word.kind == shm::RowKind::Daemon) {
+    row.set("uptime_ns",
+            static_cast<std::uint64_t>(std::max<std::int64_t>(now - daemon.attached_ns, 0)));
+  }
+  row.set("takeovers", __atomic_load_n(&rules.takeovers, __ATOMIC_RELAXED));
+  row.set("clock", view.clock.is_stepped() ? "stepped" : "boottime");
+  row.set("clock_ns", static_cast<std::uint64_t>(std::max<std::int64_t>(now, 0)));
+  row.set("generation", current >> shm::kCurrentGenerationShift);
+  row.set("superseded", (current & shm::kCurrentSupersededBit) != 0);
+  row.set("config_hash", hash_text(view.image_head(current).config_hash));
+  row.set("slots", view.slot_count);
+  row.set("in_debt", fill.in_debt);
+  row.set("claims", fill.claims);
+  const std::vector<FoundLimit> limits = read_limits(view);
+  row.set("limits", limits.size());
+  const Rows clients = client_rows(view);
+  row.set("clients", clients.size());
+  row.set("rows",
+          view.row_count > shm::kFirstClientRow ? view.row_count - shm::kFirstClientRow : 0U);
+  row.set("stripes_used", shm::stripes_in_use(view));
+  row.set("stripes", view.stripe_count);
+  row.set("damage", figure(stats.damage));
+  row.set("contention", figure(stats.contention));
+  row.set("late_publish", figure(stats.late_publish));
+  row.set("reclaimed_rows", figure(stats.reclaimed_rows));
+  std::uint64_t no_place = 0;
+  for (const FoundLimit& limit : limits) {
+    no_place += shm::sum_counters(view, limit.index)[kNoPlace];
+  }
+  row.set("no_place", no_place);
+  row.set("events", figure(stats.next_event));
+  return row;
+}
+
+Rows counter_rows(const shm::View& view) {
+  Rows rows;
+  for (const FoundLimit& limit : read_limits(view)) {
+    wire::Value row;
+    row.set("limit", limit.name);
+    add_counters(row, view, limit.index);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+Rows limit_rows(const shm::View& view) {
+  Rows rows;
+  for (const FoundLimit& limit : read_limits(view)) rows.push_back(row_of(limit));
+  return rows;
+}
+
+Rows client_rows(const shm::View& view) {
+  Rows rows;
+  for (std::uint32_t i = shm::kFirstClientRow; i < view.row_count; ++i) {
+    shm::RowInfo info;
+    if (!shm::read_row(view, i, info) || info.word.state == shm::RowState::Free) continue;
+    wire::Value row;
+    row.set("row", i);
+    row.set("generation", info.word.generation);
+    row.set("kind", kind_word(info.word.kind));
+    row.set("state", state_word(info.word.state));
+    row.set("pid", info.pid);
+    row.set("uid", info.uid);
+    row.set("name", std::string(info.name, ::strnlen(info.name, sizeof info.name)));
+    row.set("attached_ns", static_cast<std::uint64_t>(std::max<std::int64_t>(info.attached_ns, 0)));
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+Result<wire::Value> limit_row(const shm::View& view, std::string_view name,
+                              std::optional<std::string_view> key, std::uint64_t cost) {
+  const std::vector<FoundLimit> limits = read_limits(view);
+  const auto found =
+      std::find_if(limits.begin(), limits.end(), [&](const auto& l) { return l.name == name; });
+  if (found == limits.end()) {
+    std::vector<std::string> known;
+    for (const FoundLimit& limit : limits) known.push_back(limit.name);
+    return unknown_limit(name, known);
+  }
+  wire::Value row = row_of(*found);
+  add_counters(row, view, found->index);
+  if (!key) return row;
+
+  shm::BucketAsk ask;
+  ask.limit = {found->index, found->config.incarnation};
+  ask.key = shm::hash_key(shm::make_limit_secret(view.secret, name), *key);
+  ask.cost = cost;
+  std::uint64_t hint = shm::kNoSlot;
+  DecisionData data;
+  if (shm::look(view, ask, hint, data) != shm::Outcome::Answered) {
+    return Error{Errc::UnknownName,
+                 "limit '" + std::string(name) + "' was changed just now; ask again"};
+  }
+  row.set("key", wire::Value::binary(std::string(*key)));
+  row.set("answer", answer_of(Decision(data)));
+  return row;
+}
+
+EventRows event_rows(const shm::View& view, std::uint64_t from, std::uint32_t max) {
+  const shm::EventPage page = shm::read_events(view, from, max);
+  EventRows out{{}, page.next, page.lost};
+  for (const shm::Event& event : page.events) {
+    wire::Value row;
+    row.set("number", event.number);
+    row.set("clock_ns", static_cast<std::uint64_t>(std::max<std::int64_t>(event.t_ns, 0)));
+    row.set("kind", shm::name_of(event.kind));
+    row.set("object", event.object);
+    row.set("epoch", event.epoch);
+    row.set("text", std::string(event.text));
+    out.rows.push_back(std::move(row));
+  }
+  return out;
+}
+
+Error unknown_limit(std::string_view name, const std::vector<std::string>& known) {
+  constexpr std::size_t kNamed = 8;  // so many names are still read by a person
+  std::string text = "no limit '" + printable(name) + "'";
+  const std::vector<std::string_view> words(known.begin(), known.end());
+  const std::string_view near = config::nearest(name, words);
+  if (!near.empty()) {
+    text += "; did you mean '" + std::string(near) + "'?";
+  } else if (words.empty()) {
+    text += "; there are no limits";
+  } else if (words.size() <= kNamed) {
+    text += "; there are " + config::listing(words);
+  } else {
+    text += "; `cutwaterctl limit list` shows the " + std::to_string(words.size()) + " there are";
+  }
+  return {Errc::UnknownName, text};
+}
+
+}  // namespace cutwater::rows

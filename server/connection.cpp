@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "connection.hpp"
+
+#include <cerrno>
+#include <cstring>
+
+#include <sys/socket.h>
+
+namespace cutwater::server {
+
+namespace {
+
+constexpr std::size_t kMaxForeignDescriptors = 32;
+
+wire::ServerSettings session_settings() {
+  wire::ServerSettings settings;
+  settings.idle_ns = std::uint64_t{1} << 62;   // see the header: idle is ours
+  return settings;
+}
+
+/// Closes every descriptor that came along; true when there were any.
+bool close_descriptors(msghdr& message) {
+  bool any = (message.msg_flags & MSG_CTRUNC) != 0;
+  for (cmsghdr* at = CMSG_FIRSTHDR(&message); at != nullptr; at = CMSG_NXTHDR(&message, at)) {
+    if (at->cmsg_level != SOL_SOCKET || at->cmsg_type != SCM_RIGHTS) continue;
+    any = true;
+    const std::size_t count = (at->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (std::size_t i = 0; i < count; ++i) {
+      int fd = -1;
+      std::memcpy(&fd, CMSG_DATA(at) + i * sizeof(int), sizeof fd);
+      shm::UniqueFd(fd).reset();
+    }
+  }
+  return any;
+}
+
+}  // namespace
+
+Connection::Connection(Socket socket, std::uint64_t id, PeerProcess peer, SessionHost& host)
+    : socket_(std::move(socket)),
+      id_(id),
+      peer_(std::move(peer)),
+      host_(host),
+      session_(session_settings(), host.moment().now_ns),
+      last_input_ns_(host.moment().now_ns) {}
+
+void Connection::start() { arm_read(); }
+
+void Connection::tick(wire::Moment moment) {
+  if (closed_) return;
+  if (closing_) {
+    if (moment.now_ns - closing_since_ns_ >= kLingerNs) close_now();
+    return;
+  }
+  perform(session_.tick(moment.now_ns));
+  const bool idle = session_.state() == wire::SessionState::Ready && notes.row.index == 0 &&
+                    moment.now_ns - last_input_ns_ >= kIdleNs;
+  if (!idle || closing_) return;
+  perform(session_.go_away(wire::GoawayReason::Idle, "no frame for too long", moment.now_ns));
+  perform({wire::CloseConnection{"idle"}});
+}
+
+void Connection::perform(wire::ServerActions actions) {
+  for (auto& action : actions) {
+    if (closed_) return;
+    if (auto* bytes = std::get_if<wire::SendBytes>(&action)) {
+      unsent_ += bytes->bytes.size();
+      queue_.push_back({std::move(bytes->bytes), 0, bytes->with_descriptors});
+    } else if (auto* hello = std::get_if<wire::HelloReceived>(&action)) {
+      host_.on_hello(*this, *hello);
+    } else if (auto* read = std::get_if<wire::ReadRequested>(&action)) {
+      host_.on_read(*this, *read);
+    } else if (auto* steer = std::get_if<wire::SteerRequested>(&action)) {
+      host_.on_steer(*this, *steer);
+    } else if (auto* fault = std::get_if<wire::PeerFault>(&action)) {
+      host_.on_fault(*this, *fault);
+    } else if (auto* close = std::get_if<wire::CloseConnection>(&action)) {
+      if (closing_) continue;
+      closing_ = true;
+      closing_since_ns_ = host_.moment().now_ns;
+      said_bye_ = close->why == "BYE";
+    }
+  }
+  flush();
+  arm_read();
+}
+
+void Connection::shut_down() {
+  if (closed_ || closing_) return;
+  perform(session_.go_away(wire::GoawayReason::Shutdown, "the daemon stops",
+                           host_.moment().now_ns));
+  perform({wire::CloseConnection{"shutdown"}});
+}
+
+void Connection::drop() { close_now(); }
+
+void Connection::arm_read() {
+  if (reading_ || closing_ || closed_ || !session_.wants_input()) return;
+  reading_ = true;
+  socket_.async_wait(Socket::wait_read, [self = shared_from_this()](std::error_code error) {
+    self->reading_ = false;
+    if (!error) self->on_readable();
+  });
+}
+
+void Connection::on_readable() {
+  if (closed_ || closing_) return;
+  if (!receive()) {
+    session_.ended();
+    close_now();
+    return;
+  }
+  arm_read();
+}
+
+/// One bounded read, so that a busy peer costs the others no more than that. False: the end.
+bool Connection::receive() {
+  static thread_local std::array<char, kReadSize> buffer;
+  alignas(cmsghdr) char control[CMSG_SPACE(kMaxForeignDescriptors * sizeof(int))];
+  iovec piece{buffer.data(), buffer.size()};
+  msghdr message{};
+  message.msg_iov = &piece;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  const ssize_t n =
+      ::recvmsg(socket_.native_handle(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  if (n < 0) return errno == EAGAIN || errno == EINTR;
+  if (message.msg_controllen > 0 && close_descriptors(message)) {
+    perform(session_.got_descriptors());
+    return true;
+  }
+  if (n == 0) return false;
+  const wire::Moment moment = host_.moment();
+  last_input_ns_ = moment.now_ns;
+  perform(session_.feed({buffer.data(), static_cast<std::size_t>(n)}, moment));
+  return true;
+}
+
+void Connection::flush() {
+  const std::size_t before = unsent_;
+  while (!queue_.empty() && !closed_) {
+    Piece& piece = queue_.front();
+    const ssize_t n = send_some(piece);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EAGAIN) break;
+    if (n < 0) {
+      session_.ended();
+      close_now();
+      return;
+    }
+    piece.sent += static_cast<std::size_t>(n);
+    unsent_ -= static_cast<std::size_t>(n);
+    if (piece.sent == piece.bytes.size()) queue_.pop_front();
+  }
+  if (queue_.empty() && closing_) {
+    close_now();
+    return;
+  }
+  if (!queue_.empty()) arm_write();
+  if (before != unsent_ && !closing_) {
+    auto more = session_.unsent(unsent_, host_.moment().now_ns);
+    if (!more.empty()) perform(std::move(more));
+  }
+}
+
+ssize_t Connection::send_some(Piece& piece) {
+  iovec rest{piece.bytes.data() + piece.sent, piece.bytes.size() - piece.sent};
+  alignas(cmsghdr) char control[CMSG_SPACE(3 * sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &rest;
+  message.msg_iovlen = 1;
+  if (piece.with_descriptors && piece.sent == 0) {
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    cmsghdr* head = CMSG_FIRSTHDR(&message);
+    head->cmsg_level = SOL_SOCKET;
+    head->cmsg_type = SCM_RIGHTS;
+    head->cmsg_len = CMSG_LEN(3 * sizeof(int));
+    std::memcpy(CMSG_DATA(head), descriptors.data(), 3 * sizeof(int));
+  }
+  return ::sendmsg(socket_.native_handle(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+void Connection::arm_write() {
+  if (writing_ || closed_) return;
+  writing_ = true;
+  socket_.async_wait(Socket::wait_write, [self = shared_from_this()](std::error_code error) {
+    self->writing_ = false;
+    if (error || self->closed_) return;
+    self->flush();
+    self->arm_read();
+  });
+}
+
+void Connection::close_now() {
+  if (closed_) return;
+  closed_ = true;
+  const auto self = shared_from_this();   // the host forgets us in on_closed()
+  std::error_code ignored;
+  socket_.close(ignored);
+  host_.on_closed(*this, said_bye_);
+}
+
+}  // namespace cutwater::server

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// One accepted connection: carries bytes between its socket and its session machine, and carries out
+// what the machine says. It decides nothing.
+//
+// Sending: one queue, one write at a time; descriptors ride on the first byte of the piece they
+// belong to. Reading stops while the machine does not want input. Descriptors a client sends are
+// closed and end the session. After CloseConnection what is queued still goes out, for at most
+// kLingerNs, then the socket is closed.
+// Idle: the machine's own idle time-out is switched off. A client that maps the memory keeps its
+// connection silently for its whole life, since the end of the connection is how we learn of it; only
+// sessions without a row are ended after kIdleNs without a byte.
+// Life: held by its pending socket operations and by the desk. Thread safety: the loop's thread.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+
+#include <asio.hpp>
+
+#include "peer.hpp"
+#include "shm/process_table.hpp"
+#include "wire/session.hpp"
+
+namespace cutwater::server {
+
+class Connection;
+
+/// Who answers what the sessions ask, and hears of their ends.
+class SessionHost {
+ public:
+  virtual void on_hello(Connection& from, const wire::HelloReceived& hello) = 0;
+  virtual void on_read(Connection& from, const wire::ReadRequested& asked) = 0;
+  virtual void on_steer(Connection& from, const wire::SteerRequested& asked) = 0;
+  virtual void on_fault(Connection& from, const wire::PeerFault& fault) = 0;
+  /// The connection is over; afterwards it is never heard of again.
+  virtual void on_closed(Connection& from, bool said_bye) = 0;
+  virtual wire::Moment moment() const = 0;
+
+ protected:
+  ~SessionHost() = default;
+};
+
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  using Socket = asio::local::stream_protocol::socket;
+  static constexpr std::uint64_t kIdleNs = 300'000'000'000;
+  static constexpr std::uint64_t kLingerNs = 2'000'000'000;
+  static constexpr std::size_t kReadSize = 16384;
+
+  Connection(Socket socket, std::uint64_t id, PeerProcess peer, SessionHost& host);
+
+  void start();
+  /// Deadlines; called every tick.
+  void tick(wire::Moment moment);
+  /// Carries out what the machine returned.
+  void perform(wire::ServerActions actions);
+  /// GOAWAY shutdown, then the end as soon as it is sent.
+  void shut_down();
+  /// Ends at once; the host hears of it.
+  void drop();
+
+  wire::ServerSession& session() noexcept { return session_; }
+  std::uint64_t id() const noexcept { return id_; }
+  PeerProcess& peer() noexcept { return peer_; }
+  const PeerProcess& peer() const noexcept { return peer_; }
+
+  // What the desk notes about the session.
+  struct Notes {
+    std::string name;                       ///< as the client says
+    wire::Want mode = wire::Want::Ask;
+    std::string why;                        ///< why it got less than it wanted
+    std::uint8_t rights = 0;
+    shm::RowGrant row;                      ///< index 0: none
+    std::int64_t since_ns = 0;              ///< segment time of WELCOME
+    bool welcome = false;
+  };
+  Notes notes;
+  /// Sent with the next piece that carries descriptors; owned by the memory.
+  std::array<int, 3> descriptors{-1, -1, -1};
+
+ private:
+  struct Piece {
+    std::string bytes;
+    std::size_t sent = 0;
+    bool with_descriptors = false;
+  };
+
+  void arm_read();
+  void arm_write();
+  void on_readable();
+  bool receive();
+  void flush();
+  ssize_t send_some(Piece& piece);
+  void close_now();
+
+  Socket socket_;
+  const std::uint64_t id_;
+  PeerProcess peer_;
+  SessionHost& host_;
+  wire::ServerSession session_;
+  std::deque<Piece> queue_;
+  std::size_t unsent_ = 0;
+  std::uint64_t last_input_ns_ = 0;
+  std::uint64_t closing_since_ns_ = 0;
+  bool reading_ = false, writing_ = false, closing_ = false, closed_ = false;
+  bool said_bye_ = false;
+};
+
+}  // namespace cutwater::server

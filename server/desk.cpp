@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "desk.hpp"
+
+#include <cstring>
+
+#include <sys/socket.h>
+
+#include "admission.hpp"
+#include "shm/key_hash.hpp"
+
+namespace cutwater::server {
+
+namespace {
+
+std::string random_id() {
+  std::string out(wire::kIdSize, '\0');
+  static_cast<void>(shm::random_bytes(out.data(), out.size()));
+  return out;
+}
+
+/// A session's token names its row, so that a process that comes again gets it back.
+std::string session_token(shm::RowGrant row) {
+  std::string out = random_id();
+  std::memcpy(out.data(), &row.index, sizeof row.index);
+  std::memcpy(out.data() + sizeof row.index, &row.generation, sizeof row.generation);
+  return out;
+}
+
+std::optional<shm::RowGrant> row_of_token(const std::string& token) {
+  if (token.size() != wire::kIdSize) return std::nullopt;
+  shm::RowGrant row;
+  std::memcpy(&row.index, token.data(), sizeof row.index);
+  std::memcpy(&row.generation, token.data() + sizeof row.index, sizeof row.generation);
+  if (row.index == 0) return std::nullopt;
+  return row;
+}
+
+/// For a connection that gets no session: one ERROR, as far as the socket takes it.
+void send_error(int fd, wire::ErrorCode code, const std::string& text) {
+  const auto payload = wire::encode(wire::ErrorMessage{code, "", text, true});
+  if (!payload) return;
+  const std::string frame = wire::encode_frame({.type = wire::MessageType::Error}, *payload);
+  static_cast<void>(::send(fd, frame.data(), frame.size(), MSG_DONTWAIT | MSG_NOSIGNAL));
+}
+
+bool maps_memory(wire::Want mode) { return mode == wire::Want::Map || mode == wire::Want::MapRead; }
+
+const char* word_of(wire::Want mode) {
+  switch (mode) {
+    case wire::Want::Ask: return "ask";
+    case wire::Want::Map: return "map";
+    case wire::Want::Row: return "row";
+    case wire::Want::MapRead: return "map-read";
+  }
+  return "?";
+}
+
+}  // namespace
+
+Desk::Desk(Memory& memory, Janitor& janitor, Running& running, Steering& steering, Log& log)
+    : memory_(memory),
+      janitor_(janitor),
+      running_(running),
+      steering_(steering),
+      log_(log),
+      time_namespace_(shm::time_namespace_of_self()),
+      daemon_id_(random_id()) {}
+
+wire::Moment Desk::moment() const {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
+  return {static_cast<std::uint64_t>(now),
+          static_cast<std::uint64_t>(std::max<std::int64_t>(memory_.view().clock.now(), 0))};
+}
+
+void Desk::accepted(Connection::Socket socket) {
+  auto peer = read_peer(socket.native_handle());
+  if (!peer) return;
+  const std::uint32_t uid = peer->identity.uid;
+  switch (sources_.opened(uid, moment().now_ns)) {
+    case SourceBook::Verdict::Welcome: break;
+    case SourceBook::Verdict::Silent: ++refused_; return;
+    case SourceBook::Verdict::TooManyInAll:
+      ++refused_;
+      send_error(socket.native_handle(), wire::ErrorCode::TooMany,
+                 fmt::format("the daemon has {} connections, as many as it takes",
+                             SourceBook::kMaxConnections));
+      return say_once(uid, "too many connections in all");
+    case SourceBook::Verdict::TooManyOfSource:
+      ++refused_;
+      send_error(socket.native_handle(), wire::ErrorCode::TooMany,
+                 fmt::format("uid {} has {} connections, as many as one may have", uid,
+                             SourceBook::kMaxConnectionsPerSource));
+      return say_once(uid, "too many connections of this uid");
+  }
+  const std::uint64_t id = next_id_++;
+  auto connection = std::make_shared<Connection>(std::move(socket), id, std::move(*peer), *this);
+  connections_.emplace(id, connection);
+  connection->start();
+}
+
+void Desk::on_hello(Connection& from, const wire::HelloReceived& received) {
+  const wire::Hello& hello = received.hello;
+  const shm::FileHeader& header = memory_.segment().header(shm::FileKind::Rules);
+  const AdmissionFacts facts{.layout_major = shm::kAbiMajor,
+                             .layout_minor = shm::kAbiMinor,
+                             .features_required = header.features_required,
+                             .time_namespace = time_namespace_,
+                             .boottime_ns = static_cast<std::uint64_t>(boottime_ns()),
+                             .stepped = memory_.view().clock.is_stepped()};
+  Admission admission = admit(hello, from.peer().identity, running_.config.access, facts);
+  if (admission.refused) {
+    ++refused_;
+    memory_.note(shm::EventKind::ClientRefused, from.peer().identity.uid, "not permitted");
+    from.perform(from.session().refuse(wire::ErrorCode::NotPermitted, admission.reason));
+    return;
+  }
+  wire::Welcome welcome;
+  welcome.features = facts.stepped ? wire::kFeatureSteppedClock : 0;
+  welcome.instance = running_.config.instance.name;
+  welcome.daemon = daemon_id_;
+  welcome.rights = admission.rights;
+  welcome.mode = admission.mode;
+  welcome.why = admission.why;
+  if (welcome.mode == wire::Want::Row &&
+      hello.segment != std::string_view(reinterpret_cast<const char*>(memory_.view().uuid),
+                                        wire::kIdSize)) {
+    welcome.mode = wire::Want::Ask;
+    welcome.why = "the memory mapped there is not this daemon's: attach anew";
+  }
+  give_row(from, hello, welcome);
+  if (maps_memory(welcome.mode)) {
+    welcome.descriptors = {"rules", "state", "stats"};
+    from.descriptors = memory_.descriptors(welcome.mode == wire::Want::MapRead);
+  }
+  welcome.generation = memory_.view().current() >> shm::kCurrentGenerationShift;
+  welcome.clock_ns = moment().clock_ns;
+  from.notes.name = hello.client_name;
+  from.notes.mode = welcome.mode;
+  from.notes.why = welcome.why;
+  from.notes.rights = welcome.rights;
+  from.notes.since_ns = static_cast<std::int64_t>(welcome.clock_ns);
+  from.notes.welcome = true;
+  if (!welcome.why.empty()) {
+    say_once(from.peer().identity.uid,
+             fmt::format("'{}' (pid {}) does not map the memory: {}", hello.client_name,
+                         from.peer().pid, welcome.why));
+  }
+  from.perform(from.session().welcome(std::move(welcome), moment().now_ns));
+}
+
+/// Sessions that map the memory have a row; those that only look or ask need none in this version.
+void Desk::give_row(Connection& from, const wire::Hello& hello, wire::Welcome& welcome) {
+  welcome.session = random_id();
+  std::memset(welcome.session.data(), 0, 2 * sizeof(std::uint32_t));
+  if (welcome.mode != wire::Want::Map && welcome.mode != wire::Want::Row) return;
+  const auto token = row_of_token(hello.session);
+  auto row = janitor_.attach({.peer = &from.peer(),
+                              .pidfd = std::move(from.peer().pidfd),
+                              .connection = from.id(),
+                              .name = hello.client_name,
+                              .token = token,
+                              .comes_again = welcome.mode == wire::Want::Row});
+  if (!row) {
+    // Limits go on without a row; only the stripe of counters is shared then (C057).
+    welcome.why = row.error().text();
+    return;
+  }
+  welcome.resumed = token && token->index == row->index && token->generation == row->generation;
+  welcome.row_index = row->index;
+  welcome.row_generation = row->generation;
+  welcome.session = session_token(*row);
+  from.notes.row = *row;
+}
+
+void Desk::on_read(Connection& from, const wire::ReadRequested& asked) {
+  auto answer = reader_->answer(asked.read, from.session().max_frame());
+  if (auto* fault = std::get_if<wire::Fault>(&answer)) {
+    return from.perform(from.session().fail(asked.request, std::move(*fault)));
+  }
+  from.perform(from.session().answer(asked.request, std::get<wire::ReadAnswer>(answer)));
+}
+
+void Desk::on_steer(Connection& from, const wire::SteerRequested& asked) {
+  steering_.carry_out(asked.steer, who(from),
+                      [weak = from.weak_from_this(), request = asked.request](
+                          const wire::SteerAnswer& answer) {
+                        if (const auto connection = weak.lock()) {
+                          connection->perform(connection->session().answer(request, answer));
+                        }
+                      });
+}
+
+void Desk::on_fault(Connection& from, const wire::PeerFault& fault) {
+  const std::uint32_t uid = from.peer().identity.uid;
+  if (fault.before_welcome) sources_.hello_failed(uid, moment().now_ns);
+  say_once(uid, fmt::format("pid {}: {}: {}", from.peer().pid, wire::name_of(fault.code), fault.text));
+}
+
+void Desk::on_closed(Connection& from, bool said_bye) {
+  sources_.closed(from.peer().identity.uid);
+  janitor_.connection_ended(from.id(), said_bye, moment().now_ns);
+  connections_.erase(from.id());
+}
+
+void Desk::tick() {
+  const wire::Moment now = moment();
+  // A connection may end, and leave the map, while it is ticked.
+  for (auto it = connections_.begin(); it != connections_.end();) {
+    const std::shared_ptr<Connection> connection = (it++)->second;
+    connection->tick(now);
+  }
+}
+
+void Desk::each_minute() { sources_.forget_quiet(moment().now_ns); }
+
+void Desk::shut_down() {
+  for (auto it = connections_.begin(); it != connections_.end();) {
+    const std::shared_ptr<Connection> connection = (it++)->second;
+    connection->shut_down();
+  }
+}
+
+void Desk::say_once(std::uint32_t uid, std::string_view text) {
+  const SourceBook::Say say = sources_.may_log(uid, moment().now_ns);
+  if (!say.now) return;
+  if (say.unsaid == 0) log_.warn("uid {}: {}", uid, text);
+  else log_.warn("uid {}: {} ({} more since the last line about this uid)", uid, text, say.unsaid);
+}
+
+std::string Desk::who(const Connection& from) const {
+  return fmt::format("uid {} (pid {})", from.peer().identity.uid, from.peer().pid);
+}
+
+void Desk::add_clients(rows::Rows& clients) const {
+  std::map<std::uint64_t, const Connection*> by_row;
+  for (const auto& [id, connection] : connections_) {
+    if (connection->notes.row.index != 0) by_row[connection->notes.row.index] = connection.get();
+  }
+  for (wire::Value& row : clients) {
+    const auto index = row.find("row")->as_unsigned().value_or(0);
+    const RowHolder* holder = janitor_.book().find(static_cast<std::uint32_t>(index));
+    row.set("watched", holder != nullptr && holder->watched ? "pidfd" : "connection");
+    const auto found = by_row.find(index);
+    if (found == by_row.end()) continue;
+    row.set("connection", found->second->id());
+    row.set("mode", word_of(found->second->notes.mode));
+  }
+  for (const auto& [id, connection] : connections_) {
+    if (connection->notes.row.index != 0 || !connection->notes.welcome) continue;
+    const Connection::Notes& notes = connection->notes;
+    clients.push_back(wire::Value::map(
+        {{"row", 0}, {"generation", 0}, {"kind", "session"}, {"state", "live"},
+         {"pid", connection->peer().pid}, {"uid", connection->peer().identity.uid},
+         {"name", notes.name}, {"attached_ns", static_cast<std::uint64_t>(notes.since_ns)},
+         {"watched", "connection"}, {"connection", id}, {"mode", word_of(notes.mode)},
+         {"why", notes.why}}));
+  }
+}
+
+}  // namespace cutwater::server

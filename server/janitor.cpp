@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "janitor.hpp"
+
+#include "reap.hpp"
+#include "shm/bucket_table.hpp"
+#include "shm/image.hpp"
+#include "shm/rule_reader.hpp"
+
+namespace cutwater::server {
+
+namespace {
+std::uint64_t loop_now() {
+  return static_cast<std::uint64_t>(
+      std::chrono::steady_clock::now().time_since_epoch().count());
+}
+}  // namespace
+
+Janitor::Janitor(asio::io_context& loop, Memory& memory, Log& log)
+    : memory_(memory),
+      log_(log),
+      watch_(loop, [this](std::uint32_t row) { carry_out(book_.process_ended(row), loop_now()); }),
+      state_identity_(memory.state_identity()) {
+  rules_published();
+}
+
+Janitor::Adopted Janitor::adopt_rows(std::uint64_t now_ns) {
+  Adopted out;
+  for (const shm::RowInfo& info : memory_.rows().in_use()) {
+    if (info.index < shm::kFirstClientRow) continue;
+    const shm::RowGrant row{info.index, info.word.generation};
+    RowHolder holder{row, info.pid, info.start_time, 0, false};
+    const bool process = info.word.kind == shm::RowKind::Process &&
+                         info.word.state != shm::RowState::Dead;
+    auto pidfd = process ? open_known_process(info.pid, info.start_time)
+                         : Result<shm::UniqueFd>(shm::UniqueFd());
+    const bool unknown = !pidfd || info.pid == 0;   // nothing says that it is dead
+    if (process && (unknown || *pidfd)) {
+      holder.watched = pidfd.ok() && *pidfd;
+      book_.adopted(holder, now_ns);
+      if (holder.watched) watch_.watch(info.index, std::move(*pidfd));
+      ++out.kept;
+    } else {
+      reap_row(row);
+      ++out.reaped;
+    }
+  }
+  return out;
+}
+
+Result<shm::RowGrant> Janitor::attach(Attach attach) {
+  const PeerProcess& peer = *attach.peer;
+  if (attach.comes_again || attach.token) {
+    RowActions actions;
+    const auto row = book_.offered(peer.pid, peer.start_time, attach.token, attach.connection, actions);
+    carry_out(actions, loop_now());
+    if (row) return *row;   // its process is watched already
+  }
+  auto row = memory_.rows().grant({.kind = shm::RowKind::Process,
+                                   .pid = peer.pid,
+                                   .uid = peer.identity.uid,
+                                   .start_time = peer.start_time,
+                                   .pid_namespace = peer.pid_namespace,
+                                   .connection = attach.connection,
+                                   .name = attach.name});
+  if (!row) return row;
+  const bool watched = static_cast<bool>(attach.pidfd);
+  book_.attached({*row, peer.pid, peer.start_time, attach.connection, watched});
+  if (watched) watch_.watch(row->index, std::move(attach.pidfd));
+  memory_.note(shm::EventKind::ClientAttached, row->index, attach.name);
+  return row;
+}
+
+void Janitor::connection_ended(std::uint64_t connection, bool said_bye, std::uint64_t now_ns) {
+  carry_out(book_.connection_ended(connection, said_bye, now_ns), now_ns);
+}
+
+void Janitor::carry_out(const RowActions& actions, std::uint64_t now_ns) {
+  for (const RowAction& action : actions) {
+    switch (action.kind) {
+      case RowAction::Kind::Orphan: memory_.rows().mark_orphan(action.row); break;
+      case RowAction::Kind::Live: memory_.rows().mark_live(action.row); break;
+      case RowAction::Kind::Reap: reap_row(action.row); break;
+      case RowAction::Kind::LookAtMaps: {
+        const Mapping found = look_for_mapping(action.pid, state_identity_.device,
+                                               state_identity_.inode);
+        carry_out(book_.looked(action.row.index, found == Mapping::Gone, now_ns), now_ns);
+        break;
+      }
+    }
+  }
+}
+
+void Janitor::reap_row(shm::RowGrant row) {
+  watch_.forget(row.index);
+  reap(memory_.view(), memory_.rows(), row);
+  memory_.note(shm::EventKind::ClientGone, row.index, {});
+  log_.debug("row {} generation {}: its process is gone, everything was given back", row.index,
+             row.generation);
+}
+
+void Janitor::tick(std::uint64_t now_ns) {
+  ++ticks_;
+  const shm::View& view = memory_.view();
+  // relaxed: for people, never judged.
+  __atomic_store_n(&view.rules_control->beat_ns, static_cast<std::uint64_t>(view.clock.now()),
+                   __ATOMIC_RELAXED);
+  carry_out(book_.tick(now_ns), now_ns);
+  const std::uint64_t before = view.current();
+  static_cast<void>(memory_.publisher().sweep(kSlotsPerTick));
+  if (view.current() != before) rules_published();
+  count_table();
+  if (ticks_ % kTicksPerSecond == 0) look_at_names();
+  if (ticks_ % kTicksPerMinute == 0) compare_rules();
+}
+
+void Janitor::look_at_names() {
+  const bool lost = !memory_.names_in_place();
+  if (lost && !names_lost_) {
+    log_.error("somebody removed or replaced memory files in {}: attached and new clients go on, but "
+               "the next daemon will not find this memory; restart cutwaterd when a fresh start is "
+               "acceptable, and keep the directory from tidy-ups (RemoveIPC, tmp cleaners)",
+               memory_.path());
+    memory_.note(shm::EventKind::Damage, 0, "memory file names lost");
+  }
+  names_lost_ = lost;
+}
+
+void Janitor::rules_published() {
+  const shm::View& view = memory_.view();
+  rules_current_ = view.current();
+  rules_crc_ = shm::image_crc(view, static_cast<int>(rules_current_ & shm::kCurrentImageBit));
+}
+
+/// Only a hostile member of the daemon's own user can write `rules`; if so, the private copy is
+/// published again.
+void Janitor::compare_rules() {
+  const shm::View& view = memory_.view();
+  const std::uint64_t current = view.current();
+  const bool whole =
+      current == rules_current_ &&
+      shm::image_crc(view, static_cast<int>(current & shm::kCurrentImageBit)) == rules_crc_;
+  if (whole) return;
+  ++repairs_;
+  log_.error("the rules in the memory were written by somebody else; published again from the "
+             "daemon's own copy");
+  memory_.note(shm::EventKind::Damage, 0, "rules repaired");
+  memory_.publisher().publish_again();
+  rules_published();
+}
+
+void Janitor::count_table() {
+  const shm::View& view = memory_.view();
+  const std::uint64_t current = view.current();
+  const std::int64_t now = view.clock.now();
+  const std::uint64_t end = std::min(view.slot_count, next_counted_ + kSlotsPerTick);
+  for (; next_counted_ < end; ++next_counted_) {
+    const Word16 word = load16(view.slots + next_counted_);
+    if (word.lo == 0) continue;
+    if (shm::is_claim(word.lo)) {
+      ++counting_.claims;
+      continue;
+    }
+    const std::uint16_t id = shm::rule_of(word.lo);
+    if (id == 0 || id >= view.rule_count) continue;
+    const rule::Piece piece = shm::read_after(view.rule(current, id));
+    if (static_cast<std::int64_t>(word.hi) > rule::full_at(piece, rule::units_at(piece, now))) {
+      ++counting_.in_debt;
+    }
+  }
+  if (next_counted_ < view.slot_count) return;
+  fill_ = counting_;
+  counting_ = {};
+  next_counted_ = 0;
+}
+
+}  // namespace cutwater::server

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the daemon does without being asked, ten times a second, each time a bounded piece:
+// gives back what the dead held, sweeps buckets of rules that are gone, counts how full the table is,
+// compares the rules with their checksum, notices names that somebody removed, and beats.
+//
+// Reaping: a pidfd that fires is acted on at once; orphans are looked for in /proc/PID/maps after 5 s.
+// Bounds per tick: kSlotsPerTick slots swept and as many counted, RowBook::kMaxLooks maps.
+// Thread safety: the loop's thread.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <asio.hpp>
+
+#include "log.hpp"
+#include "memory.hpp"
+#include "peer.hpp"
+#include "process_watch.hpp"
+#include "row_book.hpp"
+#include "rows/segment_rows.hpp"
+
+namespace cutwater::server {
+
+class Janitor {
+ public:
+  static constexpr std::uint64_t kSlotsPerTick = 65536;
+  static constexpr std::uint32_t kTicksPerSecond = 10;
+  static constexpr std::uint32_t kTicksPerMinute = 600;
+
+  Janitor(asio::io_context& loop, Memory& memory, Log& log);
+
+  /// Rows a former daemon left: the living stay as they are, the others are given back.
+  struct Adopted { std::uint32_t kept = 0, reaped = 0; };
+  Adopted adopt_rows(std::uint64_t now_ns);
+
+  /// A row for a process that maps the memory. `token`: the row its former session had.
+  struct Attach {
+    const PeerProcess* peer = nullptr;
+    shm::UniqueFd pidfd;
+    std::uint64_t connection = 0;
+    std::string name;
+    std::optional<shm::RowGrant> token;
+    bool comes_again = false;          ///< want = row
+  };
+  Result<shm::RowGrant> attach(Attach attach);
+  void connection_ended(std::uint64_t connection, bool said_bye, std::uint64_t now_ns);
+
+  void tick(std::uint64_t now_ns);
+  /// After each publication: what the checksum of the rules must be from now on.
+  void rules_published();
+
+  const RowBook& book() const noexcept { return book_; }
+  /// From the last complete count of the table.
+  const rows::TableFill& fill() const noexcept { return fill_; }
+  bool names_lost() const noexcept { return names_lost_; }
+  std::uint64_t repairs() const noexcept { return repairs_; }
+
+ private:
+  void carry_out(const RowActions& actions, std::uint64_t now_ns);
+  void reap_row(shm::RowGrant row);
+  void look_at_names();
+  void compare_rules();
+  void count_table();
+
+  Memory& memory_;
+  Log& log_;
+  RowBook book_;
+  ProcessWatch watch_;
+  Memory::Identity state_identity_;
+  std::uint64_t ticks_ = 0;
+  std::uint64_t rules_current_ = 0;
+  std::uint32_t rules_crc_ = 0;
+  std::uint64_t repairs_ = 0;
+  std::uint64_t next_counted_ = 0;
+  rows::TableFill counting_, fill_;
+  bool names_lost_ = false;
+};
+
+}  // namespace cutwater::server

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// cutwaterd: reads the command line and the configuration, starts the daemon, turns errors into exit
+// codes (exit_code.hpp). Errors of the start go to stderr as plain sentences; from then on the log.
+#include <csignal>
+#include <cstdlib>
+#include <iostream>
+
+#include <unistd.h>
+
+#include "daemon.hpp"
+#include "options.hpp"
+#include "rows/config_report.hpp"
+
+namespace {
+
+using namespace cutwater;
+using server::ExitCode;
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string() : value;
+}
+
+ExitCode run(const server::Options& options) {
+  const server::ConfigSource source{options.config_file, options.settings, ::environ};
+  config::LoadOutcome outcome = source.load();
+  if (options.check_config) {
+    std::cout << rows::config_report(outcome, source.file.empty() ? "built-in defaults" : source.file);
+    return outcome.ok() ? ExitCode::Ok : ExitCode::Invalid;
+  }
+  if (!outcome.config) {
+    std::cerr << outcome.report("nothing was started") << "\n";
+    return ExitCode::Invalid;
+  }
+  config::Config& config = *outcome.config;
+  auto log = server::Log::open(config.log, server::stderr_is_journal(std::getenv("JOURNAL_STREAM")));
+  if (!log) {
+    std::cerr << "cutwaterd: " << log.error().text() << "\n";
+    return ExitCode::Invalid;
+  }
+  for (const config::Finding& note : outcome.notes) (*log)->info("note: {}", note.line());
+
+  const server::Surroundings around{.notify_socket = std::getenv("NOTIFY_SOCKET"),
+                                    .watchdog_usec = std::getenv("WATCHDOG_USEC"),
+                                    .watchdog_pid = std::getenv("WATCHDOG_PID"),
+                                    .runtime_directory = variable("RUNTIME_DIRECTORY"),
+                                    .xdg_runtime_dir = variable("XDG_RUNTIME_DIR")};
+  auto daemon = server::Daemon::start(std::move(config), source, around, options.stepped, **log);
+  ExitCode code = ExitCode::Ok;
+  if (daemon) {
+    code = (*daemon)->run();
+  } else {
+    (*log)->error("not started: {}", daemon.error().text());
+    code = server::exit_code_for(daemon.error().code());
+  }
+  (*log)->close(std::chrono::milliseconds{1000});
+  // No destructors from here: a log writer or a reload that is stuck in the kernel must not keep the
+  // process; the kernel closes everything, and the memory files stay as they are.
+  std::cout.flush();
+  std::_Exit(static_cast<int>(code));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);
+  const server::Parsed parsed = server::parse_options(argc, argv, std::getenv("CUTWATER_CONFIG"));
+  if (parsed.end) return static_cast<int>(*parsed.end);
+  if (parsed.options.help_config) {
+    std::cout << config::describe_keys();
+    return 0;
+  }
+  return static_cast<int>(run(parsed.options));
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory of this instance, with everything only its owner may do to it: directory, lock, segment,
+// publisher, process table, and the descriptors that clients are given.
+//
+// Order of birth: directory -> lock -> files (adopted or made) -> rules published -> rows. The lock is
+// held for the process's life (guard LockHeldForLife): the kernel gives it back, whatever ends us.
+// At the end the files stay: attached clients go on deciding in them, the next daemon adopts them.
+// The descriptors are opened once and kept, so that clients can attach even when somebody has removed
+// the names (a log-out's tidy-up of /dev/shm, C050).
+// Thread safety: the loop's thread.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include <cutwater/result.hpp>
+
+#include "adoption.hpp"
+#include "config/config.hpp"
+#include "shm/directory.hpp"
+#include "shm/event_log.hpp"
+#include "shm/process_table.hpp"
+#include "shm/publisher.hpp"
+#include "shm/segment.hpp"
+
+namespace cutwater::server {
+
+struct MemoryPlan {
+  bool stepped = false;                ///< --clock=stepped
+  std::string runtime_directory;       ///< $RUNTIME_DIRECTORY
+  std::string xdg_runtime_dir;         ///< $XDG_RUNTIME_DIR
+};
+
+class Memory {
+ public:
+  /// Exit codes of the errors: exit_code_for(). `remarks` gets what the operator should hear.
+  static Result<std::unique_ptr<Memory>> open(const config::Config& config, const MemoryPlan& plan,
+                                              std::vector<std::string>& remarks);
+  ~Memory();
+
+  const shm::View& view() const noexcept { return birth_.segment.view(); }
+  const shm::Segment& segment() const noexcept { return birth_.segment; }
+  const std::string& path() const noexcept { return directory_.path; }
+  Birth::Kind birth() const noexcept { return birth_.kind; }
+  const std::string& birth_reason() const noexcept { return birth_.reason; }
+  shm::Publisher& publisher() noexcept { return *publisher_; }
+  const shm::Publisher& publisher() const noexcept { return *publisher_; }
+  shm::RowTable& rows() noexcept { return *rows_; }
+  bool tsc() const noexcept;
+  std::uint64_t bytes() const noexcept { return shm::total_length(birth_.segment.capacity()); }
+
+  /// For SCM_RIGHTS: rules read-only, state and stats read-write; or all read-only.
+  const std::array<int, 3>& descriptors(bool read_only) const noexcept {
+    return read_only ? reader_files_ : client_files_;
+  }
+  /// Device and inode of `state`: how it shows in /proc/PID/maps.
+  struct Identity { std::uint64_t device = 0, inode = 0; };
+  Identity state_identity() const noexcept;
+
+  /// True while the directory still names all three files.
+  bool names_in_place() const;
+
+  /// Writes an event; `text` is cut at 28 bytes. Never a caller's key.
+  void note(shm::EventKind kind, std::uint32_t object, std::string_view text);
+  /// The daemon ends as asked: its row is given back.
+  void say_farewell();
+
+ private:
+  Memory(shm::MemoryDirectory directory, shm::UniqueFd lock, Birth birth);
+  Result<void> open_descriptors();
+  Result<void> publish(const config::Config& config);
+  Result<void> take_daemon_row();
+
+  shm::MemoryDirectory directory_;
+  shm::UniqueFd lock_;
+  Birth birth_;
+  std::unique_ptr<shm::Publisher> publisher_;
+  std::unique_ptr<shm::RowTable> rows_;
+  shm::RowGrant daemon_row_;
+  std::array<int, 3> client_files_{-1, -1, -1}, reader_files_{-1, -1, -1};
+};
+
+/// The segment's sizes and clock as the configuration asks for them.
+shm::SegmentOptions segment_options(const config::Config& config, bool stepped);
+
+}  // namespace cutwater::server

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reader.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include <cutwater/version.hpp>
+
+namespace cutwater::server {
+
+namespace {
+
+constexpr std::size_t kFrameReserve = 64;   // array heads and the cursor
+constexpr std::uint64_t kMaxCost = 1'000'000'000;
+
+wire::Fault invalid(std::string field, std::string text) {
+  return {wire::ErrorCode::InvalidArgument, std::move(field), std::move(text)};
+}
+
+/// A cursor of ours; nothing when it is none.
+std::optional<std::uint64_t> parse_cursor(const std::string& cursor) {
+  if (cursor.empty()) return 0;
+  std::uint64_t number = 0;
+  const char* end = cursor.data() + cursor.size();
+  const auto [at, error] = std::from_chars(cursor.data(), end, number);
+  if (error != std::errc() || at != end) return std::nullopt;
+  return number;
+}
+
+/// How many rows from `first` on fit.
+std::size_t fitting(const rows::Rows& all, std::size_t first, std::size_t max_rows,
+                    std::size_t max_bytes) {
+  std::size_t bytes = kFrameReserve, count = 0;
+  while (first + count < all.size() && count < max_rows) {
+    bytes += wire::encoded_size(all[first + count]);
+    if (bytes > max_bytes) break;
+    ++count;
+  }
+  return count;
+}
+
+const char* birth_word(Birth::Kind kind) {
+  switch (kind) {
+    case Birth::Kind::Fresh: return "fresh";
+    case Birth::Kind::Adopted: return "adopted";
+    case Birth::Kind::AnotherBoot: return "fresh after a reboot";
+    case Birth::Kind::SetAside: return "fresh, the old memory was set aside";
+  }
+  return "?";
+}
+
+rows::Rows config_rows(const config::Config& config) {
+  rows::Rows out;
+  for (const config::Value& value : config.values) {
+    std::string origin;
+    switch (value.place.source) {
+      case config::Source::Default: origin = "default"; break;
+      case config::Source::File:
+        origin = config.file_name + ":" + std::to_string(value.place.line) + ":" +
+                 std::to_string(value.place.column);
+        break;
+      case config::Source::Environment: origin = "environment " + value.place.name; break;
+      case config::Source::CommandLine: origin = "command line --set " + value.place.name; break;
+    }
+    out.push_back(wire::Value::map({{"path", value.path}, {"value", value.text}, {"origin", origin}}));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::variant<wire::ReadAnswer, wire::Fault> Reader::answer(const wire::Read& asked,
+                                                           std::size_t max_bytes) const {
+  if (asked.what == "events") return events(asked, max_bytes);
+  const auto first = parse_cursor(asked.cursor);
+  if (!first) return invalid("cursor", "this cursor is none of the daemon's");
+  Outcome outcome = rows_of(asked);
+  if (auto* fault = std::get_if<wire::Fault>(&outcome)) return std::move(*fault);
+  rows::Rows& all = std::get<rows::Rows>(outcome);
+  const auto from = static_cast<std::size_t>(std::min<std::uint64_t>(*first, all.size()));
+  const std::size_t count =
+      fitting(all, from, std::min<std::size_t>(asked.max_rows, wire::kMaxRows), max_bytes);
+  wire::ReadAnswer out;
+  out.rows.assign(std::make_move_iterator(all.begin() + static_cast<std::ptrdiff_t>(from)),
+                  std::make_move_iterator(all.begin() + static_cast<std::ptrdiff_t>(from + count)));
+  if (from + count < all.size() && count > 0) out.cursor = std::to_string(from + count);
+  return out;
+}
+
+Reader::Outcome Reader::rows_of(const wire::Read& asked) const {
+  const shm::View& view = memory_.view();
+  if (asked.what == "status") return rows::Rows{status()};
+  if (asked.what == "counters") return rows::counter_rows(view);
+  if (asked.what == "config") return config_rows(running_.config);
+  if (asked.what == "limit") return limit(asked);
+  if (asked.what == "limits") {
+    rows::Rows all = rows::limit_rows(view);
+    for (wire::Value& row : all) add_settings(row);
+    return all;
+  }
+  if (asked.what == "clients") {
+    rows::Rows all = rows::client_rows(view);
+    facts_.add_clients(all);
+    return all;
+  }
+  return invalid("what", "'" + asked.what + "' is not known; there are status, clients, limits, limit, "
+                         "counters, events, config");
+}
+
+Reader::Outcome Reader::limit(const wire::Read& asked) const {
+  if (!asked.name) return invalid("name", "which limit?");
+  std::uint64_t cost = 1;
+  if (const wire::Value* given = asked.options.find("cost")) {
+    const auto number = given->as_unsigned();
+    if (!number || *number > kMaxCost) {
+      return invalid("options.cost", "cost must be 0 .. " + std::to_string(kMaxCost));
+    }
+    cost = *number;
+  }
+  std::optional<std::string_view> key;
+  if (asked.key) key = *asked.key;
+  auto row = rows::limit_row(memory_.view(), *asked.name, key, cost);
+  if (!row) return invalid("name", row.error().text());
+  add_settings(*row);
+  return rows::Rows{std::move(*row)};
+}
+
+wire::Value Reader::status() const {
+  wire::Value row = rows::status_row(memory_.view(), facts_.fill());
+  row.set("instance", running_.config.instance.name);
+  row.set("version", kVersion);
+  row.set("config_file", running_.source.file);
+  row.set("memory_directory", memory_.path());
+  row.set("memory_bytes", memory_.bytes());
+  row.set("birth", birth_word(memory_.birth()));
+  if (!memory_.birth_reason().empty()) row.set("birth_reason", memory_.birth_reason());
+  row.set("reloads", running_.reloads);
+  row.set("reloads_refused", running_.reloads_refused);
+  facts_.add_status(row);
+  return row;
+}
+
+/// What the image does not hold: how a limit began, and its note.
+void Reader::add_settings(wire::Value& row) const {
+  const wire::Value* name = row.find("limit");
+  if (name == nullptr || name->as_string() == nullptr) return;
+  const rule::LimitSettings* settings = running_.config.find_limit(*name->as_string());
+  if (settings == nullptr) return;
+  row.set("initial", settings->initial == rule::Initial::Empty ? "empty" : "full");
+  if (!settings->note.empty()) row.set("note", settings->note);
+}
+
+std::variant<wire::ReadAnswer, wire::Fault> Reader::events(const wire::Read& asked,
+                                                           std::size_t max_bytes) const {
+  const auto from = parse_cursor(asked.cursor);
+  if (!from) return invalid("cursor", "a cursor of events is the number to begin with");
+  const auto max_rows = std::min<std::uint32_t>(asked.max_rows, wire::kMaxRows);
+  rows::EventRows page = rows::event_rows(memory_.view(), *from, max_rows);
+  const std::size_t count = fitting(page.rows, 0, max_rows, max_bytes);
+  wire::ReadAnswer out;
+  const bool cut = count < page.rows.size();
+  page.rows.resize(count);
+  out.rows = std::move(page.rows);
+  if (!out.rows.empty()) {
+    const auto last = out.rows.back().find("number")->as_unsigned();
+    if (cut || count == max_rows) out.cursor = std::to_string(*last + 1);
+  }
+  return out;
+}
+
+}  // namespace cutwater::server

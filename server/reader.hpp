@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Answers READ: rows from the memory (rows/segment_rows.hpp) and what only the daemon knows.
+//
+//   status    + instance version config_file socket memory_directory memory_bytes birth connections
+//               accepted refused log_dropped names_lost rules_repaired reloads reloads_refused
+//   clients   + watched (pidfd, connection) mode why connection; sessions without a row come last,
+//               with row 0
+//   limits, limit   + initial note
+//   counters, events, config {path value origin}
+// Options: `cost` of `limit` with a key (0..1e9, default 1).
+// Cursors are decimal numbers: of the next event for `events`, of the next row for the others. An
+// answer is filled up to max_rows and the session's frame; its cursor is empty at the end. For `events`
+// the next number is the last row's + 1, also when the cursor is empty: so a reader follows.
+// Reading changes nothing (law 11). Thread safety: the loop's thread.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "memory.hpp"
+#include "rows/segment_rows.hpp"
+#include "running.hpp"
+#include "wire/message.hpp"
+
+namespace cutwater::server {
+
+/// What the daemon adds to the memory's rows.
+struct ReaderFacts {
+  std::function<rows::TableFill()> fill;
+  std::function<void(wire::Value& status)> add_status;
+  std::function<void(rows::Rows& clients)> add_clients;
+};
+
+class Reader {
+ public:
+  Reader(const Memory& memory, const Running& running, ReaderFacts facts)
+      : memory_(memory), running_(running), facts_(std::move(facts)) {}
+
+  /// `max_bytes`: payload the answer may have.
+  std::variant<wire::ReadAnswer, wire::Fault> answer(const wire::Read& asked,
+                                                     std::size_t max_bytes) const;
+
+ private:
+  using Outcome = std::variant<rows::Rows, wire::Fault>;
+  Outcome rows_of(const wire::Read& asked) const;
+  Outcome limit(const wire::Read& asked) const;
+  wire::Value status() const;
+  void add_settings(wire::Value& limit) const;
+  std::variant<wire::ReadAnswer, wire::Fault> events(const wire::Read& asked,
+                                                     std::size_t max_bytes) const;
+
+  const Memory& memory_;
+  const Running& running_;
+  ReaderFacts facts_;
+};
+
+}  // namespace cutwater::server

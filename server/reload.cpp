@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reload.hpp"
+
+#include <fmt/format.h>
+
+#include "log_writer.hpp"
+
+namespace cutwater::server {
+
+namespace {
+
+constexpr const char* kEnding = "nothing was reloaded, the running configuration stays";
+
+std::uint64_t loop_now() {
+  return static_cast<std::uint64_t>(
+      std::chrono::steady_clock::now().time_since_epoch().count());
+}
+
+bool differs(const config::Log& a, const config::Log& b) {
+  return a.level != b.level || a.format != b.format || a.file != b.file;
+}
+
+/// A log file that cannot be opened refuses the reload as a whole.
+std::string try_log_file(const config::LoadOutcome& outcome) {
+  if (!outcome.config || outcome.config->log.file.empty()) return {};
+  auto opened = open_log_file(outcome.config->log.file);
+  return opened ? std::string() : opened.error().text();
+}
+
+}  // namespace
+
+std::string refusal_text(const std::vector<config::Finding>& errors) {
+  std::string out;
+  for (const config::Finding& finding : errors) out += finding.line() + "\n";
+  out += fmt::format("{} error{}; {}", errors.size(), errors.size() == 1 ? "" : "s", kEnding);
+  return out;
+}
+
+Reloader::Reloader(asio::io_context& loop, Memory& memory, Running& running, Log& log)
+    : loop_(loop), memory_(memory), running_(running), log_(log) {}
+
+Reloader::~Reloader() {
+  if (thread_.joinable()) thread_.join();
+}
+
+void Reloader::request(bool dry, Done done) {
+  if (jobs_.size() >= kMaxWaiting) {
+    done({false, fmt::format("{} reloads are waiting already; {}", jobs_.size(), kEnding)});
+    return;
+  }
+  jobs_.push_back({dry, std::move(done), std::nullopt, 0});
+  if (jobs_.size() == 1) begin();
+}
+
+void Reloader::begin() {
+  loading_ = true;
+  if (thread_.joinable()) thread_.join();   // it has posted its outcome: it is about to end
+  thread_ = std::thread([this, source = running_.source] {
+    config::LoadOutcome outcome = source.load();
+    std::string log_fault = try_log_file(outcome);
+    asio::post(loop_, [this, outcome = std::move(outcome), fault = std::move(log_fault)]() mutable {
+      loaded(std::move(outcome), std::move(fault));
+    });
+  });
+}
+
+void Reloader::loaded(config::LoadOutcome outcome, std::string log_fault) {
+  loading_ = false;
+  if (!outcome.config) return finish({false, outcome.report(kEnding)});
+  const auto errors = config::reload_errors(running_.config, *outcome.config, running_.reserved);
+  if (!errors.empty()) return finish({false, refusal_text(errors)});
+  if (!log_fault.empty()) return finish({false, log_fault + "\n1 error; " + kEnding});
+  if (jobs_.front().dry) return finish({true, "the configuration is good; nothing was changed (dry)"});
+  jobs_.front().next = std::move(*outcome.config);
+  jobs_.front().since_ns = loop_now();
+  try_publish(loop_now());
+}
+
+void Reloader::tick(std::uint64_t now_ns) {
+  if (!jobs_.empty() && jobs_.front().next && !loading_) try_publish(now_ns);
+}
+
+void Reloader::try_publish(std::uint64_t now_ns) {
+  Job& job = jobs_.front();
+  auto report = memory_.publisher().publish(job.next->limits, job.next->hash);
+  if (report) return finish({true, accept(*report)});
+  const bool later = report.error().code() == Errc::Busy && now_ns - job.since_ns < kPatienceNs;
+  if (later) return;
+  finish({false, report.error().text() + "; " + kEnding});
+}
+
+/// The rules are published: from here on the new configuration is the running one.
+std::string Reloader::accept(const shm::PublishReport& report) {
+  config::Config& next = *jobs_.front().next;
+  if (differs(next.log, running_.config.log)) {
+    if (auto changed = log_.change(next.log); !changed) log_.error("{}", changed.error().text());
+  }
+  running_.config = std::move(next);
+  ++running_.reloads;
+  if (published_) published_();
+  return fmt::format("reloaded: {} limits added, {} changed, {} removed, {} unchanged; generation {}, "
+                     "config {:016x}{}",
+                     report.added, report.changed, report.removed, report.unchanged,
+                     report.generation, running_.config.hash,
+                     report.effective_ns != 0 ? "; changed limits apply within 100 ms" : "");
+}
+
+void Reloader::finish(Verdict verdict) {
+  Job job = std::move(jobs_.front());
+  jobs_.pop_front();
+  if (!job.dry) {
+    memory_.note(verdict.ok ? shm::EventKind::ConfigReloaded : shm::EventKind::ConfigRefused, 0,
+                 verdict.ok ? fmt::format("config {:016x}", running_.config.hash) : "");
+    if (!verdict.ok) ++running_.reloads_refused;
+  }
+  if (verdict.ok) {
+    log_.info("{}", verdict.text);
+  } else {
+    for (std::size_t at = 0; at < verdict.text.size();) {
+      const std::size_t end = std::min(verdict.text.find('\n', at), verdict.text.size());
+      log_.warn("reload refused: {}", std::string_view(verdict.text).substr(at, end - at));
+      at = end + 1;
+    }
+  }
+  if (!jobs_.empty()) begin();
+  job.done(verdict);
+}
+
+}  // namespace cutwater::server

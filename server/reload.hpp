@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Takes over another configuration while everything runs: whole, or not at all, with a verdict to
+// whoever asked (C130). SIGHUP and STEER config.reload come through here.
+//
+// Reading the file and looking up users may take long (a disk, a directory service): a thread of its
+// own does that, the loop only publishes. A publication that is not possible yet (the last change is
+// not in force) is tried again at each tick for kPatienceNs, then refused: nothing changed then.
+// At most kMaxWaiting reloads wait; one after the other is carried out.
+// Thread safety: the loop's thread, but for the thread in here.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include <asio.hpp>
+
+#include "log.hpp"
+#include "memory.hpp"
+#include "running.hpp"
+
+namespace cutwater::server {
+
+struct Verdict {
+  bool ok = false;
+  std::string text;                    ///< what changed, or every error with its place and remedy
+};
+
+class Reloader {
+ public:
+  static constexpr std::size_t kMaxWaiting = 16;
+  static constexpr std::uint64_t kPatienceNs = 700'000'000;
+
+  using Done = std::function<void(const Verdict&)>;
+
+  Reloader(asio::io_context& loop, Memory& memory, Running& running, Log& log);
+  ~Reloader();
+
+  /// Called once after each successful reload, before the verdict is given.
+  void on_published(std::function<void()> hook) { published_ = std::move(hook); }
+
+  /// `dry`: only the verdict. `done` is called exactly once, from the loop.
+  void request(bool dry, Done done);
+  void tick(std::uint64_t now_ns);
+
+ private:
+  struct Job {
+    bool dry = false;
+    Done done;
+    std::optional<config::Config> next;   ///< set when it was read and may be published
+    std::uint64_t since_ns = 0;
+  };
+
+  void begin();
+  void loaded(config::LoadOutcome outcome, std::string log_fault);
+  void try_publish(std::uint64_t now_ns);
+  void finish(Verdict verdict);
+  std::string accept(const shm::PublishReport& report);
+
+  asio::io_context& loop_;
+  Memory& memory_;
+  Running& running_;
+  Log& log_;
+  std::function<void()> published_;
+  std::deque<Job> jobs_;
+  bool loading_ = false;
+  std::thread thread_;
+};
+
+/// All errors as lines, with the last line that says that nothing changed.
+std::string refusal_text(const std::vector<config::Finding>& errors);
+
+}  // namespace cutwater::server

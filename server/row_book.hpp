@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who holds which row, and why the daemon believes it alive. A machine: events and times go in,
+// actions come out; sockets, pidfds and /proc stay with the caller.
+//
+//   LIVE    --BYE-->                                            reap
+//   LIVE    --its process ended (pidfd)-->                      reap
+//   LIVE    --connection ended without BYE, has a pidfd-->      ORPHAN   (others see it alive)
+//   LIVE    --connection ended without BYE, has none-->         reap
+//   ORPHAN  --its process offers itself again-->                LIVE
+//   ORPHAN  --its process ended-->                              reap
+//   ORPHAN  --5 s later: our memory is not in its maps-->       reap
+//   ORPHAN  --the maps cannot be read, or it is there-->        kept; looked at again 5 s later
+//   ADOPTED without a pidfd, not offered again within 5 s-->    reap
+// A closed socket alone never kills a row whose process can be watched: a forked child may hold the
+// last copy, or a living process may have lost its connection (guard ReapOnPidfdOnly, spec memory 12).
+// Bounds: as many entries as rows; at most kMaxLooks maps are asked for in one tick.
+// Thread safety: one thread.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shm/process_table.hpp"
+
+namespace cutwater::server {
+
+/// Owner of a row, as far as it decides about its life.
+struct RowHolder {
+  shm::RowGrant row;
+  std::uint32_t pid = 0;
+  std::uint64_t start_time = 0;
+  std::uint64_t connection = 0;        ///< 0 = none (adopted from a former daemon)
+  bool watched = false;                ///< by pidfd; else by the end of its connection
+};
+
+struct RowAction {
+  enum class Kind {
+    Orphan,        ///< mark the row ORPHAN
+    Live,          ///< mark the row LIVE again
+    Reap,          ///< it is dead: give everything back
+    LookAtMaps,    ///< read /proc/PID/maps and call looked()
+  };
+  Kind kind = Kind::Reap;
+  shm::RowGrant row;
+  std::uint32_t pid = 0;
+};
+using RowActions = std::vector<RowAction>;
+
+class RowBook {
+ public:
+  static constexpr std::uint64_t kOrphanGraceNs = 5'000'000'000;
+  static constexpr std::size_t kMaxLooks = 8;
+
+  void attached(const RowHolder& holder);
+  /// A row found in an adopted memory. `watched`: a pidfd could be had, so its process lives.
+  void adopted(const RowHolder& holder, std::uint64_t now_ns);
+
+  /// The row that a process which comes again (want = row) takes over: the one its session token
+  /// names, else any without a connection that is its own. nullopt: it needs a new one.
+  std::optional<shm::RowGrant> offered(std::uint32_t pid, std::uint64_t start_time,
+                                       std::optional<shm::RowGrant> token,
+                                       std::uint64_t connection, RowActions& out);
+
+  RowActions connection_ended(std::uint64_t connection, bool said_bye, std::uint64_t now_ns);
+  RowActions process_ended(std::uint32_t row);
+  RowActions looked(std::uint32_t row, bool gone, std::uint64_t now_ns);
+  RowActions tick(std::uint64_t now_ns);
+
+  std::size_t size() const noexcept { return entries_.size(); }
+  const RowHolder* find(std::uint32_t row) const;
+  bool is_orphan(std::uint32_t row) const;
+
+ private:
+  struct Entry {
+    RowHolder holder;
+    bool orphan = false;
+    std::uint64_t look_ns = 0;         ///< orphans: when to look (again)
+  };
+  void bury(std::map<std::uint32_t, Entry>::iterator at, RowActions& out);
+
+  std::map<std::uint32_t, Entry> entries_;   // by row index
+  std::map<std::uint64_t, std::uint32_t> by_connection_;
+};
+
+}  // namespace cutwater::server

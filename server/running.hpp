@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The configuration in force and where it came from. A value; replaced as a whole by a reload.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "config/config.hpp"
+
+namespace cutwater::server {
+
+/// How the daemon was told to load its configuration; a reload does the same again.
+struct ConfigSource {
+  std::string file;                    ///< empty: the built-in defaults alone
+  config::Pairs settings;              ///< --set
+  const char* const* environment = nullptr;
+
+  config::LoadOutcome load() const {
+    config::LoadOptions options = config::system_options(environment);
+    options.settings = settings;
+    if (file.empty()) return config::load_text("", "built-in defaults", options);
+    return config::load_file(file, options);
+  }
+};
+
+struct Running {
+  config::Config config;
+  config::Capacity reserved;           ///< what the daemon started with
+  ConfigSource source;
+  std::uint64_t reloads = 0, reloads_refused = 0;
+};
+
+}  // namespace cutwater::server
