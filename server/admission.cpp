@@ -18,7 +18,7 @@ std::uint8_t rights_of(const config::Peer& peer, const config::Access& access) {
 std::string layout_fault(const wire::Layout& theirs, const AdmissionFacts& ours) {
   if (theirs == wire::Layout{}) return "the client maps no memory";
   if (theirs.major != ours.layout_major) {
-    return fmt::format("layout {}.{} there, {}.{} here: install the library of the daemon's version",
+    return fmt::format("layout {}.{} there, {}.{} here: use the library of the daemon's version",
                        theirs.major, theirs.minor, ours.layout_major, ours.layout_minor);
   }
   const std::uint64_t missing = ours.features_required & ~theirs.bits;

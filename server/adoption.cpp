@@ -95,8 +95,9 @@ Result<Birth> adopt_or_create(int directory_fd, const shm::SegmentOptions& optio
     }
   }
   if (auto aside = shm::set_aside_files(directory_fd); !aside) {
-    return Error(Errc::Damaged, fmt::format("the memory found cannot be used ({}) and cannot be set "
-                                            "aside: {}", reason, aside.error().text()));
+    return Error(Errc::Damaged,
+                 fmt::format("the memory found cannot be used ({}) and cannot be set aside: {}",
+                             reason, aside.error().text()));
   }
   return fresh(directory_fd, options, Birth::Kind::SetAside, std::move(reason),
                after_damage == rule::Initial::Empty);

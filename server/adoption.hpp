@@ -4,7 +4,7 @@
 //
 //   no files, or a creation that was cut short   fresh
 //   whole, same boot, clock, sizes               adopted: nothing is forgotten
-//   of another boot                              discarded (all stamps of another boot's clock), fresh
+//   of another boot                              discarded (stamps of another boot's clock), fresh
 //   damaged, another layout, another clock,      set aside as *.bad (one set; an older one goes),
 //     other capacities                           fresh, and, with `initial-after-damage: empty`,
 //                                                every limit begins empty: nobody gains a burst

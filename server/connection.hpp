@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// One accepted connection: carries bytes between its socket and its session machine, and carries out
-// what the machine says. It decides nothing.
+// One accepted connection: carries bytes between its socket and its session machine, and carries
+// out what the machine says. It decides nothing.
 //
 // Sending: one queue, one write at a time; descriptors ride on the first byte of the piece they
 // belong to. Reading stops while the machine does not want input. Descriptors a client sends are
 // closed and end the session. After CloseConnection what is queued still goes out, for at most
 // kLingerNs, then the socket is closed.
 // Idle: the machine's own idle time-out is switched off. A client that maps the memory keeps its
-// connection silently for its whole life, since the end of the connection is how we learn of it; only
-// sessions without a row are ended after kIdleNs without a byte.
+// connection silently for its whole life, since the end of the connection is how we learn of it;
+// only sessions without a row are ended after kIdleNs without a byte.
 // Life: held by its pending socket operations and by the desk. Thread safety: the loop's thread.
 #pragma once
 #include <array>

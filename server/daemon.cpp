@@ -115,7 +115,9 @@ Result<std::unique_ptr<Daemon>> Daemon::start(config::Config config, ConfigSourc
   for (const std::string& remark : remarks) log.info("{}", remark);
   switch (of.birth()) {
     case Birth::Kind::Fresh: log.info("memory in {}: made anew", of.path()); break;
-    case Birth::Kind::Adopted: log.info("memory in {}: adopted, nothing is forgotten", of.path()); break;
+    case Birth::Kind::Adopted:
+      log.info("memory in {}: adopted, nothing is forgotten", of.path());
+      break;
     case Birth::Kind::AnotherBoot:
       log.warn("memory in {}: made anew: {}", of.path(), of.birth_reason());
       break;

@@ -5,8 +5,8 @@
 //   death  (SIGTERM, SIGINT) STOPPING=1 -> no new connections, the socket's name removed if ours ->
 //          GOAWAY to all -> row 1 given back -> end. The memory files stay: clients go on deciding.
 //   SIGHUP reload; SIGUSR1 open the log file anew; a second SIGTERM ends without waiting.
-// One thread runs the loop; nothing on it waits: the log has a writer of its own, files and user names
-// are read by the reloader's thread.
+// One thread runs the loop; nothing on it waits: the log has a writer of its own, files and user
+// names are read by the reloader's thread.
 // Thread safety: construct and run from one thread.
 #pragma once
 #include <memory>

@@ -193,7 +193,8 @@ void Desk::on_steer(Connection& from, const wire::SteerRequested& asked) {
 void Desk::on_fault(Connection& from, const wire::PeerFault& fault) {
   const std::uint32_t uid = from.peer().identity.uid;
   if (fault.before_welcome) sources_.hello_failed(uid, moment().now_ns);
-  say_once(uid, fmt::format("pid {}: {}: {}", from.peer().pid, wire::name_of(fault.code), fault.text));
+  say_once(uid, fmt::format("pid {}: {}: {}", from.peer().pid, wire::name_of(fault.code),
+                            fault.text));
 }
 
 void Desk::on_closed(Connection& from, bool said_bye) {

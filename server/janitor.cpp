@@ -51,7 +51,8 @@ Result<shm::RowGrant> Janitor::attach(Attach attach) {
   const PeerProcess& peer = *attach.peer;
   if (attach.comes_again || attach.token) {
     RowActions actions;
-    const auto row = book_.offered(peer.pid, peer.start_time, attach.token, attach.connection, actions);
+    const auto row = book_.offered(peer.pid, peer.start_time, attach.token, attach.connection,
+                                   actions);
     carry_out(actions, loop_now());
     if (row) return *row;   // its process is watched already
   }
@@ -116,9 +117,9 @@ void Janitor::tick(std::uint64_t now_ns) {
 void Janitor::look_at_names() {
   const bool lost = !memory_.names_in_place();
   if (lost && !names_lost_) {
-    log_.error("somebody removed or replaced memory files in {}: attached and new clients go on, but "
-               "the next daemon will not find this memory; restart cutwaterd when a fresh start is "
-               "acceptable, and keep the directory from tidy-ups (RemoveIPC, tmp cleaners)",
+    log_.error("somebody removed or replaced memory files in {}: attached and new clients go on, "
+               "but the next daemon will not find this memory; restart cutwaterd when a fresh "
+               "start is acceptable, and keep the directory from tidy-ups (RemoveIPC, tmp cleaners)",
                memory_.path());
     memory_.note(shm::EventKind::Damage, 0, "memory file names lost");
   }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the daemon does without being asked, ten times a second, each time a bounded piece:
-// gives back what the dead held, sweeps buckets of rules that are gone, counts how full the table is,
-// compares the rules with their checksum, notices names that somebody removed, and beats.
+// gives back what the dead held, sweeps buckets of rules that are gone, counts how full the table
+// is, compares the rules with their checksum, notices names that somebody removed, and beats.
 //
-// Reaping: a pidfd that fires is acted on at once; orphans are looked for in /proc/PID/maps after 5 s.
+// Reaping: a pidfd that fires is acted on at once; orphans are looked for in /proc/PID/maps after
+// 5 s.
 // Bounds per tick: kSlotsPerTick slots swept and as many counted, RowBook::kMaxLooks maps.
 // Thread safety: the loop's thread.
 #pragma once

@@ -144,7 +144,7 @@ bool LogWriter::write_line(int fd, const std::string& line) {
     ssize_t n = ::send(fd, rest, line.size() - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (n < 0 && errno == ENOTSOCK) n = ::write(fd, rest, line.size() - sent);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
-    if (n < 0) return false;   // a full disk, a closed pipe: this line is lost, the next one tries again
+    if (n < 0) return false;   // a full disk, a closed pipe: this line is lost, the next one tries
     sent += static_cast<std::size_t>(n);
   }
   return true;

@@ -5,7 +5,8 @@
 // The thread holds the object alive by itself (shared_ptr): a writer that never comes back from the
 // kernel is left behind at exit and harms nothing. stderr is shared with others, so its flags are
 // never changed: sockets are written with MSG_DONTWAIT, everything else after poll() says that a
-// whole line fits. A file is opened with O_NONBLOCK (a FIFO without a reader does not stop the open).
+// whole line fits. A file is opened with O_NONBLOCK (a FIFO without a reader does not stop the
+// open).
 // Thread safety: every method from any thread.
 #pragma once
 #include <chrono>

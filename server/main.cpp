@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// cutwaterd: reads the command line and the configuration, starts the daemon, turns errors into exit
-// codes (exit_code.hpp). Errors of the start go to stderr as plain sentences; from then on the log.
+// cutwaterd: reads the command line and the configuration, starts the daemon, turns errors into
+// exit codes (exit_code.hpp). Errors of the start go to stderr as plain sentences; from then on
+// the log.
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
@@ -25,7 +26,8 @@ ExitCode run(const server::Options& options) {
   const server::ConfigSource source{options.config_file, options.settings, ::environ};
   config::LoadOutcome outcome = source.load();
   if (options.check_config) {
-    std::cout << rows::config_report(outcome, source.file.empty() ? "built-in defaults" : source.file);
+    std::cout << rows::config_report(outcome,
+                                     source.file.empty() ? "built-in defaults" : source.file);
     return outcome.ok() ? ExitCode::Ok : ExitCode::Invalid;
   }
   if (!outcome.config) {
@@ -33,7 +35,8 @@ ExitCode run(const server::Options& options) {
     return ExitCode::Invalid;
   }
   config::Config& config = *outcome.config;
-  auto log = server::Log::open(config.log, server::stderr_is_journal(std::getenv("JOURNAL_STREAM")));
+  const bool journal = server::stderr_is_journal(std::getenv("JOURNAL_STREAM"));
+  auto log = server::Log::open(config.log, journal);
   if (!log) {
     std::cerr << "cutwaterd: " << log.error().text() << "\n";
     return ExitCode::Invalid;
@@ -54,8 +57,8 @@ ExitCode run(const server::Options& options) {
     code = server::exit_code_for(daemon.error().code());
   }
   (*log)->close(std::chrono::milliseconds{1000});
-  // No destructors from here: a log writer or a reload that is stuck in the kernel must not keep the
-  // process; the kernel closes everything, and the memory files stay as they are.
+  // No destructors from here: a log writer or a reload that is stuck in the kernel must not keep
+  // the process; the kernel closes everything, and the memory files stay as they are.
   std::cout.flush();
   std::_Exit(static_cast<int>(code));
 }

@@ -51,7 +51,8 @@ Result<void> lock_state(const config::Config& config, const shm::Segment& segmen
                         std::vector<std::string>& remarks) {
   using config::LockMemory;
   if (config.instance.lock_memory == LockMemory::No) return {};
-  const auto* base = reinterpret_cast<const std::uint8_t*>(segment.view().state_control) - shm::kPage;
+  const auto* control = reinterpret_cast<const std::uint8_t*>(segment.view().state_control);
+  const auto* base = control - shm::kPage;
   const std::uint64_t length = segment.header(shm::FileKind::State).total_length;
   if (::mlock(base, length) == 0) return {};
   const int error_number = errno;
@@ -84,8 +85,8 @@ Result<std::unique_ptr<Memory>> Memory::open(const config::Config& config, const
                                     "invariant or not the kernel's clock source; use boottime");
   }
   if (config.instance.huge_pages == config::HugePages::Always && !kernel_gives_huge_pages()) {
-    remarks.emplace_back("instance.huge-pages: the kernel gives none to shared memory; write `advise` "
-                      "to /sys/kernel/mm/transparent_hugepage/shmem_enabled");
+    remarks.emplace_back("instance.huge-pages: the kernel gives none to shared memory; write "
+                         "`advise` to /sys/kernel/mm/transparent_hugepage/shmem_enabled");
   }
   auto directory = shm::open_directory({.setting = config.instance.memory_directory,
                                         .instance = config.instance.name,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of this instance, with everything only its owner may do to it: directory, lock, segment,
-// publisher, process table, and the descriptors that clients are given.
+// The memory of this instance, with everything only its owner may do to it: directory, lock,
+// segment, publisher, process table, and the descriptors that clients are given.
 //
-// Order of birth: directory -> lock -> files (adopted or made) -> rules published -> rows. The lock is
-// held for the process's life (guard LockHeldForLife): the kernel gives it back, whatever ends us.
-// At the end the files stay: attached clients go on deciding in them, the next daemon adopts them.
-// The descriptors are opened once and kept, so that clients can attach even when somebody has removed
-// the names (a log-out's tidy-up of /dev/shm, C050).
+// Order of birth: directory -> lock -> files (adopted or made) -> rules published -> rows. The
+// lock is held for the process's life (guard LockHeldForLife): the kernel gives it back, whatever
+// ends us. At the end the files stay: attached clients go on deciding in them, the next daemon
+// adopts them. The descriptors are opened once and kept, so that clients can attach even when
+// somebody has removed the names (a log-out's tidy-up of /dev/shm, C050).
 // Thread safety: the loop's thread.
 #pragma once
 #include <array>

@@ -32,8 +32,8 @@ void Notifier::send(const std::string& message) const {
   if (to.sun_path[0] == '@') to.sun_path[0] = '\0';
   const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + address_.size());
   // Lost when nobody listens: a manager that does not care is no reason to fail.
-  static_cast<void>(::sendto(fd_.get(), message.data(), message.size(),
-                             MSG_NOSIGNAL | MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&to), length));
+  static_cast<void>(::sendto(fd_.get(), message.data(), message.size(), MSG_NOSIGNAL | MSG_DONTWAIT,
+                             reinterpret_cast<sockaddr*>(&to), length));
 }
 
 void Notifier::ready(std::string_view status) const {

@@ -15,7 +15,7 @@ Parsed parse_options(int argc, const char* const* argv, const char* config_varia
   std::vector<std::string> settings;
   std::string clock = "config";
   CLI::App app("cutwaterd keeps the rate limits that every process on this host shares.\n"
-               "It stays in the foreground; SIGHUP reloads, SIGTERM ends, SIGUSR1 opens the log anew.",
+               "It stays in the foreground; SIGHUP reloads, SIGTERM ends, SIGUSR1 reopens the log.",
                "cutwaterd");
   app.add_option("--config", out.options.config_file,
                  "Configuration (YAML); default: $CUTWATER_CONFIG, else the built-in defaults");
@@ -45,7 +45,8 @@ Parsed parse_options(int argc, const char* const* argv, const char* config_varia
   for (const std::string& setting : settings) {
     const auto equals = setting.find('=');
     if (equals == std::string::npos || equals == 0) {
-      std::cerr << "cutwaterd: --set " << setting << ": write PATH=VALUE, such as log.level=debug\n";
+      std::cerr << "cutwaterd: --set " << setting
+                << ": write PATH=VALUE, such as log.level=debug\n";
       out.end = ExitCode::Usage;
       return out;
     }

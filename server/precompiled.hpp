@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is compiled once for the whole daemon: Asio, fmt and the standard headers nearly every file wants.
+// What is compiled once for the whole daemon: Asio, fmt and the standard headers nearly every file
+// wants.
 #pragma once
 #include <array>
 #include <cstdint>

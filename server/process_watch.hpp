@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Watches processes by pidfd: one call back, once, when a process has ended. The kernel's word, 0.3 ms
-// after a SIGKILL; it does not fire on exec and cannot be fooled by a reused pid (C058).
+// Watches processes by pidfd: one call back, once, when a process has ended. The kernel's word,
+// 0.3 ms after a SIGKILL; it does not fire on exec and cannot be fooled by a reused pid (C058).
 // Bounds: one descriptor per row. Thread safety: the loop's thread.
 #pragma once
 #include <cstdint>

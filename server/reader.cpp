@@ -62,7 +62,8 @@ rows::Rows config_rows(const config::Config& config) {
       case config::Source::Environment: origin = "environment " + value.place.name; break;
       case config::Source::CommandLine: origin = "command line --set " + value.place.name; break;
     }
-    out.push_back(wire::Value::map({{"path", value.path}, {"value", value.text}, {"origin", origin}}));
+    out.push_back(wire::Value::map(
+        {{"path", value.path}, {"value", value.text}, {"origin", origin}}));
   }
   return out;
 }
@@ -103,8 +104,8 @@ Reader::Outcome Reader::rows_of(const wire::Read& asked) const {
     facts_.add_clients(all);
     return all;
   }
-  return invalid("what", "'" + asked.what + "' is not known; there are status, clients, limits, limit, "
-                         "counters, events, config");
+  return invalid("what", "'" + asked.what + "' is not known; there are status, clients, limits, "
+                         "limit, counters, events, config");
 }
 
 Reader::Outcome Reader::limit(const wire::Read& asked) const {

@@ -9,8 +9,8 @@
 //   counters, events, config {path value origin}
 // Options: `cost` of `limit` with a key (0..1e9, default 1).
 // Cursors are decimal numbers: of the next event for `events`, of the next row for the others. An
-// answer is filled up to max_rows and the session's frame; its cursor is empty at the end. For `events`
-// the next number is the last row's + 1, also when the cursor is empty: so a reader follows.
+// answer is filled up to max_rows and the session's frame; its cursor is empty at the end. For
+// `events` the next number is the last row's + 1, also when the cursor is empty: so one follows.
 // Reading changes nothing (law 11). Thread safety: the loop's thread.
 #pragma once
 #include <cstdint>

@@ -70,7 +70,9 @@ void Reloader::loaded(config::LoadOutcome outcome, std::string log_fault) {
   const auto errors = config::reload_errors(running_.config, *outcome.config, running_.reserved);
   if (!errors.empty()) return finish({false, refusal_text(errors)});
   if (!log_fault.empty()) return finish({false, log_fault + "\n1 error; " + kEnding});
-  if (jobs_.front().dry) return finish({true, "the configuration is good; nothing was changed (dry)"});
+  if (jobs_.front().dry) {
+    return finish({true, "the configuration is good; nothing was changed (dry)"});
+  }
   jobs_.front().next = std::move(*outcome.config);
   jobs_.front().since_ns = loop_now();
   try_publish(loop_now());
@@ -98,8 +100,8 @@ std::string Reloader::accept(const shm::PublishReport& report) {
   running_.config = std::move(next);
   ++running_.reloads;
   if (published_) published_();
-  return fmt::format("reloaded: {} limits added, {} changed, {} removed, {} unchanged; generation {}, "
-                     "config {:016x}{}",
+  return fmt::format("reloaded: {} limits added, {} changed, {} removed, {} unchanged; "
+                     "generation {}, config {:016x}{}",
                      report.added, report.changed, report.removed, report.unchanged,
                      report.generation, running_.config.hash,
                      report.effective_ns != 0 ? "; changed limits apply within 100 ms" : "");

@@ -2,10 +2,10 @@
 // Takes over another configuration while everything runs: whole, or not at all, with a verdict to
 // whoever asked (C130). SIGHUP and STEER config.reload come through here.
 //
-// Reading the file and looking up users may take long (a disk, a directory service): a thread of its
-// own does that, the loop only publishes. A publication that is not possible yet (the last change is
-// not in force) is tried again at each tick for kPatienceNs, then refused: nothing changed then.
-// At most kMaxWaiting reloads wait; one after the other is carried out.
+// Reading the file and looking up users may take long (a disk, a directory service): a thread of
+// its own does that, the loop only publishes. A publication that is not possible yet (the last
+// change is not in force) is tried again at each tick for kPatienceNs, then refused: nothing
+// changed then. At most kMaxWaiting reloads wait; one after the other is carried out.
 // Thread safety: the loop's thread, but for the thread in here.
 #pragma once
 #include <cstdint>

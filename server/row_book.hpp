@@ -12,7 +12,7 @@
 //   ORPHAN  --the maps cannot be read, or it is there-->        kept; looked at again 5 s later
 //   ADOPTED without a pidfd, not offered again within 5 s-->    reap
 // A closed socket alone never kills a row whose process can be watched: a forked child may hold the
-// last copy, or a living process may have lost its connection (guard ReapOnPidfdOnly, spec memory 12).
+// last copy, or a living process may have lost its connection (guard ReapOnPidfdOnly).
 // Bounds: as many entries as rows; at most kMaxLooks maps are asked for in one tick.
 // Thread safety: one thread.
 #pragma once

@@ -102,7 +102,8 @@ Result<void> clear_path(const std::string& path) {
   }
   if (somebody_answers(path)) {
     return refused(Errc::Busy, path,
-                   "another process listens there; stop it or set listen.unix.path to another place");
+                   "another process listens there; stop it or set listen.unix.path to another "
+                   "place");
   }
   if (::unlink(path.c_str()) != 0 && errno != ENOENT) {
     return refused(Errc::System, path, std::string("the stale socket cannot be removed: ") +

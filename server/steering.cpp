@@ -50,7 +50,8 @@ wire::SteerAnswer Steering::step_clock(const wire::Steer& asked) {
   const wire::Value* given = asked.arguments.find("to_ns");
   const auto to_ns = given == nullptr ? std::nullopt : given->as_unsigned();
   if (!to_ns || *to_ns > static_cast<std::uint64_t>(shm::kHorizonNs)) {
-    return say(wire::kSteerInvalid, fmt::format("clock.step: to_ns must be 0 .. {}", shm::kHorizonNs));
+    return say(wire::kSteerInvalid,
+               fmt::format("clock.step: to_ns must be 0 .. {}", shm::kHorizonNs));
   }
   if (!view.clock.is_stepped()) {
     return say(wire::kSteerNotPermitted,

@@ -3,7 +3,7 @@
 // event in the memory.
 //
 //   config.reload {dry}        the verdict with every error: code 0 or 4
-//   limit.reset name key       the key's bucket is full again: code 0; 6 when there is no such limit
+//   limit.reset name key       the key's bucket is full again: code 0; 6: no such limit
 //   clock.step {to_ns}         stepped segments only, never backwards: else code 5. The text of the
 //                              answer is the clock's value, in decimal
 //   anything else              code 4, naming the verbs there are

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/look.hpp"
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 
 #include "ctl/print.hpp"
 #include "ctl/text.hpp"
-#include "shm/socket_place.hpp"
 #include "shm/verify.hpp"
+#include "shm/socket_place.hpp"
 #include "src/address.hpp"
 
 namespace cutwater::ctl {
@@ -15,24 +19,19 @@ namespace {
 using client::Connection;
 using client::Deadline;
 
+/// The file whose presence makes a directory a memory.
+constexpr const char* kAnyFile = "rules";
+
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
 }
 
-std::string folder_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "." : path.substr(0, slash == 0 ? 1 : slash);
-}
-
-std::string last_part(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string::npos ? path : path.substr(slash + 1);
-}
-
 /// The memory directory a socket in its usual place belongs to (shm/socket_place.hpp).
 std::string memory_beside(const std::string& socket) {
-  std::string folder = folder_of(socket);
+  std::error_code ignored;
+  std::string folder =
+      std::filesystem::absolute(socket, ignored).lexically_normal().parent_path().string();
   const std::string_view suffix = shm::kSocketDirectorySuffix;
   if (folder.ends_with(suffix)) folder.resize(folder.size() - suffix.size());
   return folder;
@@ -67,6 +66,15 @@ Result<Memory> open_at(const std::string& place, bool check_boot) {
   return Memory{std::move(*directory), std::move(*segment), alive};
 }
 
+bool is_absent(const std::string& place) noexcept {
+  return ::access((place + "/" + kAnyFile).c_str(), F_OK) != 0 && errno == ENOENT;
+}
+
+/// The directory or its files may not be read by us.
+bool is_closed(const std::string& place) noexcept {
+  return ::access((place + "/" + kAnyFile).c_str(), R_OK) != 0 && errno == EACCES;
+}
+
 wire::Value status_of(const shm::View& view) {
   const shm::VerifyReport table = shm::verify(view);
   return rows::status_row(view, {.in_debt = table.in_debt, .claims = table.claims});
@@ -79,19 +87,24 @@ bool unanswered(Errc code) noexcept { return code == Errc::NoDaemon || code == E
 
 Result<Memory> open_memory(const Settings& settings, bool check_boot) {
   std::string looked;
-  std::optional<Error>
-      worst;  // a memory that is there, but closed to us, says more than an empty place
   for (const std::string& place : places(settings)) {
     auto memory = open_at(place, check_boot);
     if (memory) return memory;
+    // A memory that is there but closed to us says more than the next place, which may be empty.
+    if (is_closed(place)) {
+      return Error{Errc::NotPermitted,
+                   place + ": only root and the daemon's user may read a memory directly"};
+    }
     const Errc code = memory.error().code();
-    const bool there = code != Errc::NoDaemon && code != Errc::NotTmpfs && code != Errc::System;
-    if (there && !worst) worst = memory.error();
-    looked += (looked.empty() ? "" : "; ") + memory.error().text();
+    if (!is_absent(place) && code != Errc::NoDaemon) {
+      return Error{code, memory.error().text()};
+    }
+    looked += (looked.empty() ? "" : ", ") + place;
   }
-  if (worst) return *worst;
-  return Error{Errc::NoDaemon,
-               looked.empty() ? "no memory directory is known; name it with --memory" : looked};
+  if (looked.empty()) {
+    return Error{Errc::NoDaemon, "no memory directory is known; name it with --memory"};
+  }
+  return Error{Errc::NoDaemon, "there is no memory in " + looked};
 }
 
 Result<Link> open_link(const Settings& settings) {
@@ -141,7 +154,6 @@ Result<Look> Look::from_memory(const Settings& settings, std::string daemon,
                                   : "not running";
   }
   look.place_ = memory->directory.path;
-  look.instance_ = last_part(look.place_);
   look.remark_ = "daemon " + daemon +
                  (settings.address.empty() && !settings.memory.empty() ? ", not asked" : "") +
                  "; read from the memory in " + look.place_;
@@ -220,7 +232,7 @@ wire::Value Look::document() const {
   wire::Value out;
   out.set("source", source());
   out.set("daemon", daemon_);
-  out.set("instance", instance_);
+  if (!instance_.empty()) out.set("instance", instance_);
   if (!remark_.empty()) out.set("remark", remark_);
   return out;
 }

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "shm/directory.hpp"
+#include "shm/socket_place.hpp"
 
 namespace cutwater::client {
 namespace {
@@ -62,8 +63,11 @@ std::vector<std::string> usual_sockets() {
                                           query.runtime_directory.size()));
   query.xdg_runtime_dir = variable("XDG_RUNTIME_DIR");
   query.create = false;
-  std::vector<std::string> sockets = shm::directory_candidates(query);
-  for (std::string& place : sockets) place += "/" + std::string(kSocketName);
+  std::vector<std::string> sockets;
+  for (const std::string& place : shm::directory_candidates(query)) {
+    sockets.push_back(shm::private_socket_path(place));
+    sockets.push_back(shm::shared_socket_path(place));
+  }
   return sockets;
 }
 

@@ -3,7 +3,8 @@
 // that is unset or empty too, the usual places in order (the same as the daemon's own, design 4.1):
 //
 //   $RUNTIME_DIRECTORY   /run/cutwater/main   $XDG_RUNTIME_DIR/cutwater/main
-//   /dev/shm/cutwater-UID/main                                          each + /cutwater.sock
+//   /dev/shm/cutwater-UID/main          each + /cutwater.sock, then + @socket/cutwater.sock, where
+//                                       it lies when others than the daemon's user may connect
 //
 // The first of them where a socket lies is used, whether or not anybody listens on it.
 // Reads the environment and looks at files; changes nothing. Thread safety: as getenv().
@@ -15,9 +16,6 @@
 #include <cutwater/result.hpp>
 
 namespace cutwater::client {
-
-/// Name of the socket inside a memory directory.
-inline constexpr std::string_view kSocketName = "cutwater.sock";
 
 struct Address {
   std::string path;          ///< of the socket, absolute or relative as given

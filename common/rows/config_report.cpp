@@ -32,7 +32,8 @@ std::string config_report(const config::LoadOutcome& outcome, const std::string&
   for (const config::Finding& finding : outcome.notes) out += "note: " + finding.line() + '\n';
   if (!outcome.config) return out;
   char text[128];
-  std::snprintf(text, sizeof text, ": good, %zu limits, config %016llx\n\nmemory reserved, bytes:\n",
+  std::snprintf(text, sizeof text,
+                ": good, %zu limits, config %016llx\n\nmemory reserved, bytes:\n",
                 outcome.config->limits.size(),
                 static_cast<unsigned long long>(outcome.config->hash));
   out += file + text;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What checking a configuration says, for people: every error and note with its place, and what a
-// good one reserves, table by table. `cutwaterd --check-config` and `cutwaterctl config check` agree
-// because both take it from here.
+// good one reserves, table by table. `cutwaterd --check-config` and `cutwaterctl config check`
+// agree because both take it from here.
 // Thread safety: pure functions. Allocates.
 #pragma once
 #include <cstdint>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of READ, made from a mapped segment: what the daemon answers and what the tools read from
-// the memory of a dead one are the same maps, because both come from here.
+// The rows of READ, made from a mapped segment: what the daemon answers and what the tools read
+// from the memory of a dead one are the same maps, because both come from here.
 //
-//   status    pid uptime_ns takeovers clock clock_ns generation superseded config_hash slots in_debt
-//             claims limits clients rows stripes_used stripes damage contention late_publish
-//             reclaimed_rows no_place events
+//   status    pid uptime_ns takeovers clock clock_ns generation superseded config_hash slots
+//             in_debt claims limits clients rows stripes_used stripes damage contention
+//             late_publish reclaimed_rows no_place events
 //   counters  limit allowed refused tokens no_place degraded undone waited contention
 //   limits    limit rate_count rate_period_ns burst on_full max_wait_ns max_waiting thread_lease
 //   limit     both of one limit as one row; with a key also `key`, and `answer`: a map of
