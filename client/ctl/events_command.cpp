@@ -49,17 +49,18 @@ std::string line_of(const wire::Value& row) {
   kind.resize(std::max<std::size_t>(kind.size(), 16), ' ');
   const std::string text = text_at(row, "text");
   std::string out = number + ("  " + seconds_text(number_at(row, "clock_ns"))) + "  " + kind;
-  if (!text.empty()) out += "  " + escape(text);
+  out += text.empty() ? "  #" + std::to_string(number_at(row, "object")) : "  " + escape(text);
   out += '\n';
   return out;
 }
 
-/// Prints as they come: a line each, or with -o json a document each (a stream of them).
+/// Prints as they come: a line each, or with -o json a document a line.
 bool print_events(const Settings& settings, const EventRows& page) {
   std::string out;
   if (page.lost > 0 && !settings.json)
     out += "          (" + std::to_string(page.lost) + " events were overwritten)\n";
-  for (const wire::Value& row : page.rows) out += settings.json ? to_json(row) : line_of(row);
+  for (const wire::Value& row : page.rows)
+    out += settings.json ? to_json(row, JsonForm::Line) : line_of(row);
   return std::fwrite(out.data(), 1, out.size(), stdout) == out.size() && std::fflush(stdout) == 0;
 }
 

@@ -39,10 +39,12 @@ Json convert(const wire::Value& value) {
 
 }  // namespace
 
-std::string to_json(const wire::Value& value) {
+std::string to_json(const wire::Value& value, JsonForm form) {
   // `replace` never throws for bytes that are no UTF-8; what is left is bad_alloc, which ends the
   // program.
-  return convert(value).dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+  return convert(value).dump(form == JsonForm::Line ? -1 : 2, ' ', false,
+                             Json::error_handler_t::replace) +
+         '\n';
 }
 
 }  // namespace cutwater::ctl

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "ctl/commands.hpp"
 #include "ctl/look.hpp"
 #include "ctl/print.hpp"
@@ -7,6 +9,9 @@
 
 namespace cutwater::ctl {
 namespace {
+
+/// A reload may take longer than a question.
+constexpr Nanos kReloadPatience = std::chrono::seconds{10};
 
 std::string rate_of(const wire::Value& row) {
   return rate_text(number_at(row, "rate_count"), number_at(row, "rate_period_ns"));
@@ -60,10 +65,15 @@ Exit steered(const Settings& settings, const Result<wire::SteerAnswer>& answer,
   }
 }
 
-Result<wire::SteerAnswer> steer(const Settings& settings, const wire::Steer& message) {
+Result<wire::SteerAnswer> steer(const Settings& settings, const wire::Steer& message,
+                                Nanos patience) {
   auto link = open_link(settings);
   if (!link) return link.error();
-  return link->connection.steer(message, client::Deadline::in(settings.timeout));
+  auto answer = link->connection.steer(message, client::Deadline::in(patience));
+  if (!answer && answer.error().code() == Errc::Timeout) {
+    return Error{Errc::Timeout, answer.error().text() + "; it may still be carried out"};
+  }
+  return answer;
 }
 
 }  // namespace
@@ -163,14 +173,16 @@ Exit run_limit_reset(const Settings& settings, const std::string& name, const st
   message.verb = wire::kVerbLimitReset;
   message.name = name;
   message.key = std::move(*bytes);
-  return steered(settings, steer(settings, message), "reset");
+  return steered(settings, steer(settings, message, settings.timeout), "reset");
 }
 
 Exit run_config_reload(const Settings& settings) {
   wire::Steer message;
   message.verb = wire::kVerbConfigReload;
   message.arguments.set("dry", false);
-  return steered(settings, steer(settings, message), "reloaded");
+  // A reload waits until the change before it has taken effect.
+  const Nanos patience = std::max(settings.timeout, kReloadPatience);
+  return steered(settings, steer(settings, message, patience), "reloaded");
 }
 
 }  // namespace cutwater::ctl

@@ -70,6 +70,7 @@ class Look {
   const std::string& daemon() const noexcept { return daemon_; }
   /// What must be said beside an answer that is not the daemon's; else empty.
   const std::string& remark() const noexcept { return remark_; }
+  /// As the daemon says; empty when it was not asked: the memory does not hold it.
   const std::string& instance() const noexcept { return instance_; }
   /// Memory directory, or the socket's path.
   const std::string& place() const noexcept { return place_; }

@@ -21,9 +21,12 @@ std::uint64_t number_at(const wire::Value& row, std::string_view key,
 std::string text_at(const wire::Value& row, std::string_view key);
 bool truth_at(const wire::Value& row, std::string_view key) noexcept;
 
-/// The tree as JSON, two blanks a level, ending in a newline. Binary becomes its escape() text,
+/// How JSON is laid out: two blanks a level for one document, one line each for a stream of them.
+enum class JsonForm : std::uint8_t { Indented, Line };
+
+/// The tree as JSON, ending in a newline. Binary becomes its escape() text,
 /// bytes that are no UTF-8 are replaced.
-std::string to_json(const wire::Value& value);
+std::string to_json(const wire::Value& value, JsonForm form = JsonForm::Indented);
 
 /// to_json(document) with -o json, `table` otherwise. Exit::Ok, or Exit::NoConnection when standard
 /// output cannot be written.

@@ -84,7 +84,8 @@ std::string heading(const wire::Value& status, const Look& look, bool colour) {
   };
   const std::uint64_t slots = number_at(status, "slots");
   const std::uint64_t in_debt = number_at(status, "in_debt"), claims = number_at(status, "claims");
-  line("instance", escape(look.instance()) + ", " + escape(look.place()));
+  line("instance", look.instance().empty() ? escape(look.place())
+                                           : escape(look.instance()) + ", " + escape(look.place()));
   line("daemon", toned(daemon_text(status, look),
                        look.daemon() == "running" ? Tone::Good : Tone::Bad, colour));
   line("clock",
@@ -170,10 +171,12 @@ Exit run_clients(const Settings& settings) {
                {"UID", Align::Right},
                {"KIND"},
                {"STATE"},
+               {"MODE"},
                {"NAME"}});
   for (const wire::Value& row : *rows) {
     table.add({count(row, "row"), count(row, "pid"), count(row, "uid"),
                escape(text_at(row, "kind")), escape(text_at(row, "state")),
+               row.find("mode") == nullptr ? "-" : escape(text_at(row, "mode")),
                escape_short(text_at(row, "name"))});
   }
   return print(settings, document,

@@ -2,24 +2,13 @@
 #include "conductor.hpp"
 
 #include <algorithm>
-#include <chrono>
-
-#include "rows/segment_rows.hpp"
-#include "src/address.hpp"
 
 namespace cutwater::quickstart {
 namespace {
 
-using namespace std::chrono_literals;
 using client::Deadline;
 
-constexpr Nanos kPatience = 5s;  // for one answer of the daemon
-constexpr int kLookMs = 500;     // between looks whether a worker has ended
-
-std::uint64_t number_at(const wire::Value& row, std::string_view key) {
-  const wire::Value* found = row.find(key);
-  return found == nullptr ? 0 : found->as_unsigned().value_or(0);
-}
+constexpr int kLookMs = 500;  // between looks whether a worker has ended
 
 /// Nothing when all goes well; why not otherwise.
 Result<void> check(const SharedLog& log, const Processes& workers) {
@@ -35,45 +24,20 @@ Result<void> check(const SharedLog& log, const Processes& workers) {
 }  // namespace
 
 Result<Conductor> Conductor::connect(const std::string& address) {
-  auto place = client::find_address(address);
-  if (!place) return place.error();
-  auto connection = client::Connection::connect(place->path, Deadline::in(kPatience));
-  if (!connection) return connection.error();
-  auto greeting = connection->hello(client::hello_for("quickstart-conductor", wire::Want::Ask),
-                                    Deadline::in(kPatience));
-  if (!greeting) return greeting.error();
-  if ((greeting->welcome.features & wire::kFeatureSteppedClock) == 0) {
+  auto link = open_link(address);
+  if (!link) return link.error();
+  if ((link->welcome.features & wire::kFeatureSteppedClock) == 0) {
     return Error{Errc::Unsupported,
                  "the daemon's clock is not stepped; start it with cutwaterd --clock=stepped"};
   }
-  return Conductor(std::move(*connection));
-}
-
-Result<Policy> Conductor::policy(const std::string& limit) {
-  wire::Read message;
-  message.what = "limits";
-  std::vector<std::string> known;
-  for (;;) {
-    auto answer = connection_.read(message, Deadline::in(kPatience));
-    if (!answer) return answer.error();
-    for (const wire::Value& row : answer->rows) {
-      const wire::Value* name = row.find("limit");
-      if (name == nullptr || name->as_string() == nullptr) continue;
-      known.push_back(*name->as_string());
-      if (known.back() != limit) continue;
-      return Policy{number_at(row, "rate_count"), number_at(row, "rate_period_ns"),
-                    number_at(row, "burst")};
-    }
-    if (answer->cursor.empty()) return rows::unknown_limit(limit, known);
-    message.cursor = answer->cursor;
-  }
+  return Conductor(std::move(*link));
 }
 
 Result<void> Conductor::step(std::uint64_t to_ns) {
   wire::Steer message;
   message.verb = wire::kVerbClockStep;
   message.arguments.set("to_ns", to_ns);
-  auto answer = connection_.steer(message, Deadline::in(kPatience));
+  auto answer = link_.connection.steer(message, Deadline::in(kPatience));
   if (!answer) return answer.error();
   if (answer->code != wire::kSteerDone) {
     return Error{Errc::NotPermitted, "the daemon does not move its clock: " + answer->text};
@@ -83,7 +47,7 @@ Result<void> Conductor::step(std::uint64_t to_ns) {
 }
 
 Result<void> Conductor::settle(const Policy& policy) {
-  const auto now = connection_.ping(1, Deadline::in(kPatience));
+  const auto now = link_.connection.ping(1, Deadline::in(kPatience));
   if (!now) return now.error();
   const auto fill = static_cast<unsigned __int128>(policy.burst) * policy.rate_period_ns /
                     std::max<std::uint64_t>(policy.rate_count, 1);

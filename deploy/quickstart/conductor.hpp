@@ -4,28 +4,21 @@
 #pragma once
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include <cutwater/result.hpp>
 
+#include "policy.hpp"
 #include "processes.hpp"
 #include "shared_log.hpp"
-#include "src/connection.hpp"
 
 namespace cutwater::quickstart {
-
-/// What the exact limiter has to know.
-struct Policy {
-  std::uint64_t rate_count = 0, rate_period_ns = 0, burst = 0;
-};
 
 class Conductor {
  public:
   /// Unsupported: the daemon's clock is not stepped.
   static Result<Conductor> connect(const std::string& address);
 
-  /// The settings of a limit. UnknownName.
-  Result<Policy> policy(const std::string& limit);
+  Result<Policy> policy(const std::string& limit) { return read_policy(link_, limit); }
 
   /// Moves the clock so far that no key can still be in debt, and begins counting time there: the
   /// memory may have been used before.
@@ -36,13 +29,13 @@ class Conductor {
 
   std::uint64_t steps() const noexcept { return steps_; }
   /// In a forked child: lets go of the parent's connection.
-  void abandon() noexcept { connection_.abandon(); }
+  void abandon() noexcept { link_.connection.abandon(); }
 
  private:
-  explicit Conductor(client::Connection connection) : connection_(std::move(connection)) {}
+  explicit Conductor(Link link) : link_(std::move(link)) {}
   Result<void> step(std::uint64_t to_ns);
 
-  client::Connection connection_;
+  Link link_;
   std::uint64_t start_ns_ = 0;
   std::uint64_t steps_ = 0;
 };

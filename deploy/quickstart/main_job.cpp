@@ -36,7 +36,7 @@ int work(const SharedLog& log, const JobAsk& ask, std::uint32_t number) {
   if (!limit) return log.fail("worker: " + limit.error().text()), 1;
 
   Control& control = log.control();
-  std::uint64_t decided = 0, admitted = 0;
+  std::uint64_t decided = 0;
   for (;;) {
     // acquire: pairs with the conductor's release, so the clock's step is seen before a decision.
     const std::uint32_t until = control.open_until.load(std::memory_order_acquire);
@@ -56,14 +56,12 @@ int work(const SharedLog& log, const JobAsk& ask, std::uint32_t number) {
     request.verdict = static_cast<std::uint8_t>(
         static_cast<int>(verdict) | (overflowed ? static_cast<int>(Verdict::Overflowed) : 0));
     ++decided;
-    admitted += decision.allowed() ? 1 : 0;
     // PUBLISHES the verdict to the conductor.
     if (control.done.fetch_add(1, std::memory_order_release) + 1 == until) {
       futex_wake(control.done);
     }
   }
   control.decided[number] = decided;
-  control.admitted[number] = admitted;
   return 0;
 }
 

@@ -47,7 +47,6 @@ struct Control {
   std::atomic<std::uint32_t> failed;                  ///< a worker that could not go on
   char failure[512];                                  ///< why, written by the first that failed
   std::uint64_t decided[kMaxWorkers];                 ///< by each worker, written at its end
-  std::uint64_t admitted[kMaxWorkers];
 };
 
 class SharedLog {
