@@ -34,7 +34,8 @@ Error malformed(std::string_view text) {
 }
 
 Error too_long(std::string_view text) {
-  return refusal(in_quotes(text) + " is above the maximum of " + format_duration(rule::kMaxPeriodNs));
+  return refusal(in_quotes(text) + " is above the maximum of " +
+                 format_duration(rule::kMaxPeriodNs));
 }
 
 std::string_view letters(std::string_view text) {

@@ -48,7 +48,8 @@ Result<Rate> checked(Rate rate, std::string_view written) {
   }
   if (rate.period_ns == 0) return refusal("a period of 0 is no rate; write a period such as 1s");
   if (rate.period_ns < rule::kMinPeriodNs) {
-    return refusal(in_quotes(written) + " has a period below the minimum of 1us; write a longer one");
+    return refusal(in_quotes(written) +
+                   " has a period below the minimum of 1us; write a longer one");
   }
   if (rule::above_max_rate(rate.count, rate.period_ns)) {
     return refusal(format_rate(rate) + " is above the maximum of 10000000/s");
@@ -90,7 +91,8 @@ Result<Rate> parse_rate(std::string_view text) {
     if (all.starts_with('-') && scan_digits(all.substr(1)).length > 0) {
       return refusal(in_quotes(all) + " is negative; write a rate such as 10/s");
     }
-    return refusal(in_quotes(text) + " is not a rate; write 10/s, 100/m, 1000/15m or 100 per minute");
+    return refusal(in_quotes(text) +
+                   " is not a rate; write 10/s, 100/m, 1000/15m or 100 per minute");
   }
   if (digits.value == 0 && !digits.overflow) return zero();
   const std::string number(all.substr(0, kMaxQuotedBytes));
@@ -116,7 +118,8 @@ Result<std::uint64_t> parse_period(std::string_view text) {
   word = trimmed(word);
   const std::string_view singular = word.ends_with('s') ? word.substr(0, word.size() - 1) : word;
   if (singular == "month" || singular == "year" || singular == "week") {
-    return refusal(in_quotes(text) + " has no fixed length in seconds; write days, such as 7d or 30d");
+    return refusal(in_quotes(text) +
+                   " has no fixed length in seconds; write days, such as 7d or 30d");
   }
   if (digits.length > 0 && !word.empty()) {
     if (const std::string_view unit = unit_of(word); !unit.empty() && (spaced || unit != word)) {

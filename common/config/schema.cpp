@@ -197,7 +197,7 @@ std::string range_text(const Key& key) {
   const auto counts = [&] { return std::to_string(key.min) + ".." + std::to_string(key.max); };
   const auto words = split_words(key.words);
   switch (key.kind) {
-    case Kind::Name: return "name";
+    case Kind::Name: return "a name";
     case Kind::Choice:
     case Kind::LockMemory:
     case Kind::OnFull: return listing(words);
@@ -206,12 +206,12 @@ std::string range_text(const Key& key) {
     case Kind::Duration: return "0.." + format_duration(key.max);
     case Kind::Rate: return "1 per 3660d..10000000/s";
     case Kind::Mode: return "octal 0..0777";
-    case Kind::Place: return "absolute path, " + listing(words);
+    case Kind::Place: return "an absolute path, " + listing(words);
     case Kind::Target: return "stderr or file:PATH";
-    case Kind::Text: return "text of at most " + std::to_string(key.max) + " bytes";
-    case Kind::Group: return "group";
-    case Kind::Users: return "list of users";
-    case Kind::Groups: return "list of groups";
+    case Kind::Text: return "one line of at most " + std::to_string(key.max) + " bytes";
+    case Kind::Group: return "a group, name or number";
+    case Kind::Users: return "a list of users";
+    case Kind::Groups: return "a list of groups";
   }
   return {};
 }

@@ -35,7 +35,8 @@ std::string tag_name(const std::string& tag) {
 /// events pass, and yaml-cpp's own bound of its recursion (500) ends a text that only nests.
 class Builder final : public YAML::EventHandler {
  public:
-  explicit Builder(Tree& tree) : tree_(tree), sizes_(tree.nodes.size()) {}
+  Builder(Tree& tree, std::string_view text)
+      : tree_(tree), text_(text), sizes_(tree.nodes.size()) {}
 
   const std::optional<Problem>& fault() const { return fault_; }
   void set_fault(Place place, std::string text) {
@@ -43,9 +44,11 @@ class Builder final : public YAML::EventHandler {
   }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
-    if (++documents_ > 1) {
-      set_fault(place_of(mark), "a second document begins; one file holds one document");
-    }
+    if (++documents_ == 1) return;
+    const auto at = std::min(text_.size(), static_cast<std::size_t>(std::max(mark.pos, 0)));
+    set_fault(place_of(mark), text_.substr(at).starts_with("---")
+                                  ? "a second document begins; one file holds one document"
+                                  : "the text goes on behind its end; check brackets and quotes");
   }
   void OnDocumentEnd() override {}
 
@@ -125,8 +128,9 @@ class Builder final : public YAML::EventHandler {
     open_.push_back({.node = index, .key = {}, .size = {1, 1}});
   }
 
-  /// `[[a]: b]` has a map around its pair, and yaml-cpp opens one too where it only might follow (an
-  /// unclosed bracket). Such a map begins where its first key begins, and is no level of its own.
+  /// `[[a]: b]` has a map around its pair, and yaml-cpp opens one too where it only might follow
+  /// (an unclosed bracket). Such a map begins where its first key begins, and is no level of its
+  /// own.
   void note_compact_map(const Place& place) {
     if (open_.empty()) return;
     Open& parent = open_.back();
@@ -185,6 +189,7 @@ class Builder final : public YAML::EventHandler {
   }
 
   Tree& tree_;
+  std::string_view text_;
   std::optional<Problem> fault_;
   std::vector<Open> open_;
   std::size_t compact_maps_ = 0;     // among open_
@@ -257,7 +262,7 @@ ParsedTree parse_tree(std::string_view text) {
   parsed.fault = encoding_fault(text);
   if (parsed.fault) return parsed;
   parsed.tree.root = parsed.tree.add({});
-  Builder builder(parsed.tree);
+  Builder builder(parsed.tree, text);
   ViewBuffer buffer(text);
   std::istream stream(&buffer);
   try {

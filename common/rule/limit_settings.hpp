@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the operator wrote about one limit, after checking: the bridge between the configuration (common/config)
-// and the rule images in shared memory (shm/publisher.hpp). Plain values; every range below was checked by whoever
-// made the object, and check() repeats it for callers that fill one by hand (tests, in-memory clients).
+// What the operator wrote about one limit, after checking: the bridge between the configuration
+// (common/config) and the rule images in shared memory (shm/publisher.hpp). Plain values; every
+// range below was checked by whoever made the object, and check() repeats it for callers that fill
+// one by hand (tests, in-memory clients).
 #pragma once
 #include <cstdint>
 #include <string>
@@ -11,31 +12,32 @@
 
 namespace cutwater::rule {
 
-/// Bounds of a limit (spec limiter 8, C005, C021). Beyond them: refused naming the maximum, never "no limit".
+/// Bounds of a limit. Beyond them: refused naming the maximum, never "no limit".
 inline constexpr std::uint64_t kMaxRatePerSecond = 10'000'000;
 inline constexpr std::uint64_t kMaxRateCount = 1'000'000'000;
 inline constexpr std::uint64_t kMaxBurst = 1'000'000'000;
 inline constexpr std::uint64_t kNanosPerSecond = 1'000'000'000;
 inline constexpr std::uint64_t kNanosPerDay = 86'400 * kNanosPerSecond;
-inline constexpr std::uint64_t kMaxPeriodNs = 3660 * kNanosPerDay;      ///< slowest rate: 1 per 3660 days
+inline constexpr std::uint64_t kMaxPeriodNs = 3660 * kNanosPerDay;      ///< of the slowest rate
 inline constexpr std::uint64_t kMinPeriodNs = 1'000;                     ///< periods from 1 us
-inline constexpr std::uint64_t kMaxWaitNs = 3600 * kNanosPerSecond;      ///< bound of any caller's wait
+inline constexpr std::uint64_t kMaxWaitNs = 3600 * kNanosPerSecond;      ///< of any caller
 inline constexpr std::uint32_t kMaxWaiting = 65536;
 inline constexpr std::uint32_t kMaxThreadLease = 65536;
 inline constexpr std::size_t kMaxNameLength = 63;
 inline constexpr std::size_t kMaxNoteLength = 256;
 
-/// `on-full`: what a new key gets when its two groups hold only keys in debt (spec limiter 7).
+/// `on-full`: what a new key gets when its two groups hold only keys in debt.
 enum class OnFull : std::uint8_t { Share = 0, Deny = 1, Allow = 2 };
-/// `initial`: full = a key starts with its burst; empty = the limit fills since it was first configured (L11).
+/// `initial`: full = a key starts with its burst; empty = the limit fills since it was first
+/// configured.
 enum class Initial : std::uint8_t { Full = 0, Empty = 1 };
-/// `on-change`: what a reload keeps. Step 1 knows keep-used only; the others come with step 2.
+/// `on-change`: what a reload keeps. keep-used is the only one.
 enum class OnChange : std::uint8_t { KeepUsed = 0 };
 
 struct LimitSettings {
   std::string name;                        ///< [A-Za-z0-9][A-Za-z0-9._:-]{0,62}
   std::uint64_t rate_count = 0;            ///< tokens per period, 1..1e9
-  std::uint64_t rate_period_ns = 0;        ///< ns, kMinPeriodNs..kMaxPeriodNs; the rate lies in 1/3660d..10M/s
+  std::uint64_t rate_period_ns = 0;        ///< ns, kMinPeriodNs..kMaxPeriodNs; at most 10M/s
   std::uint64_t burst = 0;                 ///< tokens, 1..1e9
   Initial initial = Initial::Full;
   OnFull on_full = OnFull::Share;

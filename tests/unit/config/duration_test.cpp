@@ -51,8 +51,8 @@ TEST(Duration, ABareNumberHasNoUnit) {
 }
 
 TEST(Duration, RefusesOtherForms) {
-  for (const char* text : {"", "s", "1x", "1 s", "1s1s", "1s1m", "1ms1s", "1s ", "1.s", ".5s", "1s2",
-                           "one", "1M", "1S", "+1s"}) {
+  for (const char* text : {"", "s", "1x", "1 s", "1s1s", "1s1m", "1ms1s", "1s ", "1.s", ".5s",
+                           "1s2", "one", "1M", "1S", "+1s"}) {
     EXPECT_FALSE(parse_duration(text).ok()) << text;
   }
   EXPECT_EQ(parse_duration("-1s").error().text(),
@@ -65,7 +65,8 @@ TEST(Duration, UpTo3660Days) {
                            "18446744073709551615s"}) {
     const auto found = parse_duration(text);
     ASSERT_FALSE(found.ok()) << text;
-    EXPECT_NE(found.error().text().find("is above the maximum of 3660d"), std::string::npos) << text;
+    EXPECT_NE(found.error().text().find("is above the maximum of 3660d"), std::string::npos)
+        << text;
   }
 }
 

@@ -96,7 +96,8 @@ TEST_F(LoadFile, HoldsAtMostAMebibyte) {
 
 // covers: C130
 TEST_F(LoadFile, AHalfWrittenFileIsRefusedWhole) {
-  const std::string text = "limits:\n  a: { rate: 10/s, burst: 20 }\n  b: { rate: { count: 5, per: 1m } }\n";
+  const std::string text =
+      "limits:\n  a: { rate: 10/s, burst: 20 }\n  b: { rate: { count: 5, per: 1m } }\n";
   write(text);
   ASSERT_TRUE(load_file(path_).ok());
   int refused = 0;

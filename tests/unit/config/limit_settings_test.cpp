@@ -35,7 +35,8 @@ TEST(LimitSettings, EveryFieldHasItsRange) {
   refused([](S& s) { s.rate_period_ns = 0; });
   refused([](S& s) { s.rate_period_ns = kMinPeriodNs - 1; });
   refused([](S& s) { s.rate_period_ns = kMaxPeriodNs + 1; });
-  EXPECT_EQ(refused([](S& s) { s.burst = 0; }), "limit 'api': burst is 0; it must be 1..1000000000");
+  EXPECT_EQ(refused([](S& s) { s.burst = 0; }),
+            "limit 'api': burst is 0; it must be 1..1000000000");
   refused([](S& s) { s.burst = kMaxBurst + 1; });
   refused([](S& s) { s.max_wait_ns = kMaxWaitNs + 1; });
   refused([](S& s) { s.max_waiting = kMaxWaiting + 1; });

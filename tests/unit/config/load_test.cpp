@@ -120,7 +120,8 @@ limits:
 }
 
 TEST(Load, RateMapsAreCheckedToo) {
-  EXPECT_EQ(errors_of(R"(limits:
+  EXPECT_EQ(
+      errors_of(R"(limits:
   a: { rate: { cuont: 100, per: 1m } }
   b: { rate: { count: 100 } }
   c: { rate: { per: 1m } }
@@ -130,52 +131,60 @@ TEST(Load, RateMapsAreCheckedToo) {
   g: { rate: {} }
   h: { rate: { count: [1], per: } }
 )"),
-            (Lines{"cutwater.yaml:2:16: limits.a.rate.cuont: unknown key; did you mean 'count'?",
-                   "cutwater.yaml:3:14: limits.b.rate: has no period; write { count: 100, per: 1m }",
-                   "cutwater.yaml:4:14: limits.c.rate: has no count; write { count: 100, per: 1m }",
-                   "cutwater.yaml:5:26: limits.d.rate.requests: 'count' already says this; keep one",
-                   "cutwater.yaml:6:14: limits.e.rate: 0 is neither unlimited nor blocked; write "
-                   "'unlimited: true' or 'blocked: true'",
-                   "cutwater.yaml:7:14: limits.f.rate: 60 what? write 60s",
-                   "cutwater.yaml:8:14: limits.g.rate: has no count; write { count: 100, per: 1m }",
-                   "cutwater.yaml:9:23: limits.h.rate.count: a count is wanted; write 100",
-                   "cutwater.yaml:9:28: limits.h.rate.per: a period is wanted; write 1m"}));
+      (Lines{"cutwater.yaml:2:16: limits.a.rate.cuont: unknown key; did you mean 'count'?",
+             "cutwater.yaml:3:14: limits.b.rate: has no period; write { count: 100, per: 1m }",
+             "cutwater.yaml:4:14: limits.c.rate: has no count; write { count: 100, per: 1m }",
+             "cutwater.yaml:5:26: limits.d.rate.requests: 'count' already says this; keep one",
+             "cutwater.yaml:6:14: limits.e.rate: 0 is neither unlimited nor blocked; write "
+             "'unlimited: true' or 'blocked: true'",
+             "cutwater.yaml:7:14: limits.f.rate: 60 what? write 60s",
+             "cutwater.yaml:8:14: limits.g.rate: has no count; write { count: 100, per: 1m }",
+             "cutwater.yaml:9:23: limits.h.rate.count: a count is wanted; write 100",
+             "cutwater.yaml:9:28: limits.h.rate.per: a period is wanted; write 1m"}));
 }
 
 TEST(Load, ALimitNeedsARate) {
-  EXPECT_EQ(errors_of("limits:\n  a:\n  b: { burst: 5 }\n  c: 10/s\n"),
-            (Lines{"cutwater.yaml:2:3: limits.a: has no rate; write rate: 10/s",
-                   "cutwater.yaml:3:3: limits.b: has no rate; write rate: 10/s",
-                   "cutwater.yaml:4:3: limits.c: has no rate; write rate: 10/s",
-                   "cutwater.yaml:4:6: limits.c: a block is wanted here; write rate, burst, initial, "
-                   "on-full, on-change, max-wait, max-waiting, thread-lease or note with values"}));
+  EXPECT_EQ(
+      errors_of("limits:\n  a:\n  b: { burst: 5 }\n  c: 10/s\n"),
+      (Lines{"cutwater.yaml:2:3: limits.a: has no rate; write rate: 10/s",
+             "cutwater.yaml:3:3: limits.b: has no rate; write rate: 10/s",
+             "cutwater.yaml:4:3: limits.c: has no rate; write rate: 10/s",
+             "cutwater.yaml:4:6: limits.c: a block is wanted here; write rate, burst, initial, "
+             "on-full, on-change, max-wait, max-waiting, thread-lease or note with values"}));
 }
 
 TEST(Load, NamesOfLimitsAreNamesAndStayApart) {
   EXPECT_EQ(errors_of("limits:\n  a/b: { rate: 1/s }\n").size(), 1U);
   EXPECT_EQ(errors_of("limits:\n  " + std::string(64, 'n') + ": { rate: 1/s }\n").size(), 1U);
-  EXPECT_EQ(errors_of("limits:\n  api-user: { rate: 1/s }\n  api_user: { rate: 1/s }\n"),
-            Lines{"cutwater.yaml:3:3: limits.api_user: too like 'api-user' (2:3): from outside both are "
-                  "CUTWATER_LIMITS__API_USER; rename one"});
+  EXPECT_EQ(
+      errors_of("limits:\n  api-user: { rate: 1/s }\n  api_user: { rate: 1/s }\n"),
+      Lines{"cutwater.yaml:3:3: limits.api_user: too like 'api-user' (2:3): from outside both are "
+            "CUTWATER_LIMITS__API_USER; rename one"});
 }
 
 TEST(Load, ADoubledSectionIsStillLookedInto) {
-  EXPECT_EQ(errors_of("limits: { a: { rate: 1/s } }\nlimits: { b: { rate: 2 } }\nlog: {}\nlog: { queue: 1 }\n"),
-            (Lines{"cutwater.yaml:2:1: limits: defined twice, first at 1:1",
-                   "cutwater.yaml:2:22: limits.b.rate: \"2\" has no period; write 2/s, 2/m, 2/h or 2/d",
-                   "cutwater.yaml:4:1: log: defined twice, first at 3:1",
-                   "cutwater.yaml:4:15: log.queue: 1 is below the minimum of 256"}));
+  EXPECT_EQ(
+      errors_of(
+          "limits: { a: { rate: 1/s } }\nlimits: { b: { rate: 2 } }\nlog: {}\nlog: { queue: 1 }\n"),
+      (Lines{"cutwater.yaml:2:1: limits: defined twice, first at 1:1",
+             "cutwater.yaml:2:22: limits.b.rate: \"2\" has no period; write 2/s, 2/m, 2/h or 2/d",
+             "cutwater.yaml:4:1: log: defined twice, first at 3:1",
+             "cutwater.yaml:4:15: log.queue: 1 is below the minimum of 256"}));
 }
 
 TEST(Load, AThreadLeaseIsAtMostASixteenthOfTheBurst) {
-  EXPECT_EQ(config_of("limits: { a: { rate: 1600/s, thread-lease: 100 } }").limits[0].thread_lease, 100U);
-  EXPECT_EQ(errors_of("limits: { a: { rate: 1600/s, thread-lease: 101 } }"),
-            Lines{"cutwater.yaml:1:44: limits.a.thread-lease: 101 is more than a sixteenth of the burst "
-                  "of 1600; write at most 100, or set burst to at least 1616"});
-  EXPECT_EQ(errors_of("limits: { a: { rate: 15/s, thread-lease: 1 } }"),
-            Lines{"cutwater.yaml:1:42: limits.a.thread-lease: 1 is more than a sixteenth of the burst of "
-                  "15; write off, or set burst to at least 16"});
-  EXPECT_EQ(config_of("limits: { a: { rate: 15/s, thread-lease: off } }").limits[0].thread_lease, 0U);
+  EXPECT_EQ(config_of("limits: { a: { rate: 1600/s, thread-lease: 100 } }").limits[0].thread_lease,
+            100U);
+  EXPECT_EQ(
+      errors_of("limits: { a: { rate: 1600/s, thread-lease: 101 } }"),
+      Lines{"cutwater.yaml:1:44: limits.a.thread-lease: 101 is more than a sixteenth of the burst "
+            "of 1600; write at most 100, or set burst to at least 1616"});
+  EXPECT_EQ(
+      errors_of("limits: { a: { rate: 15/s, thread-lease: 1 } }"),
+      Lines{"cutwater.yaml:1:42: limits.a.thread-lease: 1 is more than a sixteenth of the burst of "
+            "15; write off, or set burst to at least 16"});
+  EXPECT_EQ(config_of("limits: { a: { rate: 15/s, thread-lease: off } }").limits[0].thread_lease,
+            0U);
 }
 
 TEST(Load, TheLimitsFitTheirCapacity) {
@@ -211,11 +220,13 @@ limits: { a: { rate: 1/s, on-full: allow } }
 )");
   ASSERT_TRUE(outcome.ok());
   ASSERT_EQ(outcome.notes.size(), 2U);
-  EXPECT_EQ(outcome.notes[0].line(),
-            "cutwater.yaml:1:25: listen.unix.path: off: there is no socket, so no process can attach");
-  EXPECT_EQ(outcome.notes[1].line(),
-            "cutwater.yaml:2:36: limits.a.on-full: while all places are taken, new keys are not limited "
-            "at all");
+  EXPECT_EQ(
+      outcome.notes[0].line(),
+      "cutwater.yaml:1:25: listen.unix.path: off: there is no socket, so no process can attach");
+  EXPECT_EQ(
+      outcome.notes[1].line(),
+      "cutwater.yaml:2:36: limits.a.on-full: while all places are taken, new keys are not limited "
+      "at all");
 }
 
 TEST(Access, TheDefaultGroupIsLeftOutWhereItDoesNotExist) {
@@ -227,11 +238,13 @@ TEST(Access, TheDefaultGroupIsLeftOutWhereItDoesNotExist) {
 }
 
 TEST(Access, AWrittenNameMustExist) {
-  EXPECT_EQ(errors_of("access: { map: { users: [eve, alice], groups: [cutwater-clients] } }", bare_host()),
-            (Lines{"cutwater.yaml:1:26: access.map.users[0]: there is no user \"eve\" on this host; "
-                   "create it or take it out",
-                   "cutwater.yaml:1:48: access.map.groups[0]: there is no group \"cutwater-clients\" on "
-                   "this host; create it or take it out"}));
+  EXPECT_EQ(
+      errors_of("access: { map: { users: [eve, alice], groups: [cutwater-clients] } }",
+                bare_host()),
+      (Lines{"cutwater.yaml:1:26: access.map.users[0]: there is no user \"eve\" on this host; "
+             "create it or take it out",
+             "cutwater.yaml:1:48: access.map.groups[0]: there is no group \"cutwater-clients\" on "
+             "this host; create it or take it out"}));
   EXPECT_EQ(errors_of("listen: { unix: { group: nobody-here } }", host()).size(), 1U);
   EXPECT_FALSE(load("access: { map: { users: [4294967295] } }").ok());
   EXPECT_FALSE(load("access: { map: { users: [''] } }").ok());
@@ -253,7 +266,8 @@ TEST(Access, RootAndTheDaemonMayEverything) {
 }
 
 TEST(Access, MembersMayMapAndLookButNotSteer) {
-  const Access access = config_of("access: { map: { users: [alice], groups: [staff] } }", host()).access;
+  const Access access =
+      config_of("access: { map: { users: [alice], groups: [staff] } }", host()).access;
   for (const Peer& peer : {user(1001), user(5, 50), user(5, 6, {7, 50})}) {
     EXPECT_TRUE(access.allows(Right::Map, peer));
     EXPECT_TRUE(access.allows(Right::Look, peer));
@@ -270,7 +284,8 @@ TEST(Access, WritingOneListEmptiesTheOther) {
 
 TEST(Access, AStarIsEverybody) {
   for (const char* list : {"users: ['*']", "groups: ['*']", "users: [alice, \"*\"]"}) {
-    const Access access = config_of("access: { map: { " + std::string(list) + " } }", host()).access;
+    const Access access =
+        config_of("access: { map: { " + std::string(list) + " } }", host()).access;
     EXPECT_TRUE(access.allows(Right::Map, user(4711)));
     EXPECT_FALSE(access.allows(Right::Steer, user(4711)));
   }
@@ -303,10 +318,12 @@ limits:
   };
   EXPECT_EQ(refused("${UNSET}"), ": ${UNSET} is not set; set it or write ${UNSET:-default}");
   EXPECT_EQ(refused("${UNSET"), ": '${' without '}'; close it");
-  EXPECT_EQ(refused("${1A}"), ": \"${1A}\" names no variable; write ${NAME} or ${NAME:-default}, not nested");
+  EXPECT_EQ(refused("${1A}"),
+            ": \"${1A}\" names no variable; write ${NAME} or ${NAME:-default}, not nested");
   EXPECT_EQ(refused("${A:-${B}}"),
             ": \"${A:-${B}\" names no variable; write ${NAME} or ${NAME:-default}, not nested");
-  EXPECT_EQ(refused("${LINES}"), ": holds a control character or a second line; write one line of text");
+  EXPECT_EQ(refused("${LINES}"),
+            ": holds a control character or a second line; write one line of text");
 }
 
 TEST(Variables, AreUnsetOffline) {
@@ -324,17 +341,20 @@ TEST(Text, ANoteIsOneLineOf256Bytes) {
 TEST(Show, PrintsEveryValueWithItsOrigin) {
   const std::string text = show(config_of("limits:\n  a: { rate: 60 per 1 m, max_wait: 90s }\n"));
   EXPECT_NE(text.find("limits.a.rate: 60/m  # cutwater.yaml:2:14\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("limits.a.max-wait: 1m30s  # cutwater.yaml:2:36\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("limits.a.max-wait: 1m30s  # cutwater.yaml:2:36\n"), std::string::npos)
+      << text;
   EXPECT_NE(text.find("limits.a.burst: 60  # default\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("access.map.groups: [cutwater-clients]  # default\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("access.map.groups: [cutwater-clients]  # default\n"), std::string::npos)
+      << text;
 }
 
 TEST(Hash, IsThatOfTheMeaning) {
   const auto hash = [](std::string_view text) { return config_of(text).hash; };
   const std::uint64_t base = hash("limits: { a: { rate: 60/m }, b: { rate: 1/s } }");
 
-  EXPECT_EQ(base, hash("# other order and spelling\nlimits:\n  b: { rate: 1 per second, max_wait: 60m }\n"
-                       "  a: { rate: { count: 60, per: 60s }, burst: 60 }\n"));
+  EXPECT_EQ(base,
+            hash("# other order and spelling\nlimits:\n  b: { rate: 1 per second, max_wait: 60m }\n"
+                 "  a: { rate: { count: 60, per: 60s }, burst: 60 }\n"));
   EXPECT_EQ(base, hash("log: { level: info }\nlimits: { a: { rate: 60/m }, b: { rate: 1/s } }"));
   EXPECT_NE(base, hash("limits: { a: { rate: 60/m }, b: { rate: 2/s } }"));
   EXPECT_NE(base, hash("limits: { a: { rate: 60/m }, c: { rate: 1/s } }"));

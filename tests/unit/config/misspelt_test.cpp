@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every documented key once misspelt, in the wrong place, doubled, and with a value of the wrong type.
-// The tests run along the schema, so a new key is tested from its first day.
+// Every documented key once misspelt, in the wrong place, doubled, and with a value of the wrong
+// type. The tests run along the schema, so a new key is tested from its first day.
 #include "config/schema.hpp"
 #include "loading.hpp"
 
 namespace cutwater::config {
 namespace {
 
-/// A text whose block of `key` holds `lines`, one level deeper than the block; `first` is the line of
-/// the first of them, and their column is 2 * depth + 1.
+/// A text whose block of `key` holds `lines`, one level deeper than the block; `first` is the line
+/// of the first of them, and their column is 2 * depth + 1.
 struct Text {
   std::string text;
   int first = 1;
@@ -22,7 +22,8 @@ Text in_block(std::string_view block, const std::string& lines) {
   std::string_view rest = block;
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find('.'), rest.size());
-    const std::string level = rest.substr(0, end) == "*" ? "login" : std::string(rest.substr(0, end));
+    const std::string level =
+        rest.substr(0, end) == "*" ? "login" : std::string(rest.substr(0, end));
     out.text += indent + level + ":\n";
     out.path += level + ".";
     indent += "  ";
@@ -78,7 +79,8 @@ TEST(CaseC131, EveryKeyMisspeltNamesTheLineAndTheNearestKey) {
 
       EXPECT_FALSE(outcome.ok());
       EXPECT_TRUE(holds(outcome, place(text) + ": " + text.path + wrong +
-                                     ": unknown key; did you mean '" + std::string(key.name) + "'?"))
+                                     ": unknown key; did you mean '" + std::string(key.name) +
+                                     "'?"))
           << text.text << all(outcome);
       ++tried;
     }
@@ -112,7 +114,8 @@ TEST(CaseC131, AllMisspeltAtOnceAreAllReported) {
   // The inner blocks of two sections have one key list each, so the text names each section once.
   const LoadOutcome outcome = load(text);
 
-  ASSERT_EQ(outcome.errors.size(), schema().size() + 1) << all(outcome);   // and no rate in the limit
+  ASSERT_EQ(outcome.errors.size(), schema().size() + 1)
+      << all(outcome);   // and no rate in the limit
   std::string report = all(outcome);
   for (const Key& key : schema()) {
     EXPECT_NE(report.find("did you mean '" + std::string(key.name) + "'?"), std::string::npos);
@@ -133,12 +136,14 @@ TEST(CaseC131, EveryKeyInTheWrongSection) {
     const LoadOutcome outcome = load(text.text);
 
     EXPECT_FALSE(outcome.ok());
-    const std::string begin = place(text) + ": " + text.path + std::string(key.name) + ": unknown key; ";
+    const std::string begin =
+        place(text) + ": " + text.path + std::string(key.name) + ": unknown key; ";
     EXPECT_NE(all(outcome).find(begin), std::string::npos) << all(outcome);
   }
-  EXPECT_EQ(errors_of("capacity: { level: debug }"),
-            Lines{"cutwater.yaml:1:13: capacity.level: unknown key; 'level' is a key of log; known here: "
-                  "keys, limits, processes, stripes or events"});
+  EXPECT_EQ(
+      errors_of("capacity: { level: debug }"),
+      Lines{"cutwater.yaml:1:13: capacity.level: unknown key; 'level' is a key of log; known here: "
+            "keys, limits, processes, stripes or events"});
 }
 
 TEST(CaseC131, EveryKeyTwiceInEverySpelling) {
@@ -180,11 +185,12 @@ TEST(CaseC131, EveryKeyWithAValueOfTheWrongType) {
 }
 
 TEST(CaseC131, KeysOfLaterVersionsAreUnknownUntilThen) {
-  for (const char* text : {"breakers: {}", "bulkheads: {}", "guards: {}", "cluster: {}",
-                           "instance: { watch-file: true }", "listen: { tcp: [] }",
-                           "access: { steer: { users: [0] } }", "capacity: { overrides: 1 }",
-                           "limits: { a: { windows: [10/s] } }", "limits: { a: { unlimited: true } }",
-                           "limits: { a: { rate: 1/s, mode: shadow } }"}) {
+  for (const char* text :
+       {"breakers: {}", "bulkheads: {}", "guards: {}", "cluster: {}",
+        "instance: { watch-file: true }", "listen: { tcp: [] }",
+        "access: { steer: { users: [0] } }", "capacity: { overrides: 1 }",
+        "limits: { a: { windows: [10/s] } }", "limits: { a: { unlimited: true } }",
+        "limits: { a: { rate: 1/s, mode: shadow } }"}) {
     const LoadOutcome outcome = load(text);
     EXPECT_FALSE(outcome.ok()) << text;
     EXPECT_NE(all(outcome).find("unknown key"), std::string::npos) << all(outcome);

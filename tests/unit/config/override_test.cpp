@@ -20,10 +20,12 @@ LoadOptions settings(Pairs pairs) {
   return options;
 }
 
-constexpr std::string_view kText = "limits:\n  api-per-user: { rate: 10/s }\n  v1.login: { rate: 5/m }\n";
+constexpr std::string_view kText =
+    "limits:\n  api-per-user: { rate: 10/s }\n  v1.login: { rate: 5/m }\n";
 
 TEST(Override, SectionsExistWithoutBeingWritten) {
-  EXPECT_EQ(config_of("", environment({{"CUTWATER_LOG__LEVEL", "debug"}})).log.level, LogLevel::Debug);
+  EXPECT_EQ(config_of("", environment({{"CUTWATER_LOG__LEVEL", "debug"}})).log.level,
+            LogLevel::Debug);
   EXPECT_EQ(config_of("", settings({{"log.level", "debug"}})).log.level, LogLevel::Debug);
   EXPECT_EQ(config_of("log:\n", settings({{"log.level", "debug"}})).log.level, LogLevel::Debug);
   const Config config = config_of("", environment({{"CUTWATER_LISTEN__UNIX__PATH", "off"},
@@ -33,8 +35,9 @@ TEST(Override, SectionsExistWithoutBeingWritten) {
 }
 
 TEST(Override, ChangesOrAddsAKeyOfALimitOfTheText) {
-  const Config config = config_of(kText, environment({{"CUTWATER_LIMITS__API_PER_USER__RATE", "20/s"},
-                                                      {"CUTWATER_LIMITS__V1_LOGIN__MAX_WAIT", "1s"}}));
+  const Config config =
+      config_of(kText, environment({{"CUTWATER_LIMITS__API_PER_USER__RATE", "20/s"},
+                                    {"CUTWATER_LIMITS__V1_LOGIN__MAX_WAIT", "1s"}}));
   EXPECT_EQ(config.limits[0].rate_count, 20U);
   EXPECT_EQ(config.limits[0].burst, 20U);
   EXPECT_EQ(config.limits[1].max_wait_ns, rule::kNanosPerSecond);
@@ -54,7 +57,8 @@ TEST(Override, TheLastWins) {
 
 TEST(Override, ReplacesWhatIsWrongInTheText) {
   EXPECT_TRUE(load("log: { level: loud }", settings({{"log.level", "info"}})).ok());
-  EXPECT_TRUE(load("limits: { a: { rate: { count: 0 } } }", settings({{"limits.a.rate", "1/s"}})).ok());
+  EXPECT_TRUE(
+      load("limits: { a: { rate: { count: 0 } } }", settings({{"limits.a.rate", "1/s"}})).ok());
 }
 
 TEST(Override, DoesNotReachOtherUsesOfAnAlias) {
@@ -69,12 +73,14 @@ TEST(Override, DoesNotReachOtherUsesOfAnAlias) {
 TEST(Override, GoesThroughTheSameChecksWithItsOwnPlaceAfterTheText) {
   LoadOptions options = environment({{"CUTWATER_LIMITS__API_PER_USER__RATE", "20"}});
   options.settings = {{"log.queue", "1"}};
-  EXPECT_EQ(errors_of(std::string(kText) + "log: { level: loud }\n", options),
-            (Lines{"cutwater.yaml:4:15: log.level: \"loud\" is not known here; write trace, debug, info, "
-                   "warn or error",
-                   "environment CUTWATER_LIMITS__API_PER_USER__RATE: limits.api-per-user.rate: \"20\" has "
-                   "no period; write 20/s, 20/m, 20/h or 20/d",
-                   "command line --set log.queue: log.queue: 1 is below the minimum of 256"}));
+  EXPECT_EQ(
+      errors_of(std::string(kText) + "log: { level: loud }\n", options),
+      (Lines{
+          "cutwater.yaml:4:15: log.level: \"loud\" is not known here; write trace, debug, info, "
+          "warn or error",
+          "environment CUTWATER_LIMITS__API_PER_USER__RATE: limits.api-per-user.rate: \"20\" has "
+          "no period; write 20/s, 20/m, 20/h or 20/d",
+          "command line --set log.queue: log.queue: 1 is below the minimum of 256"}));
 }
 
 TEST(Override, IsNeverParsedAsYamlNorForVariables) {
@@ -93,9 +99,10 @@ TEST(Override, UnknownOnesNameTheNearest) {
   EXPECT_EQ(one(environment({{"CUTWATER_LIMITS__API_PER_USER__RTAE", "x"}})),
             "environment CUTWATER_LIMITS__API_PER_USER__RTAE: no such setting; did you mean "
             "CUTWATER_LIMITS__API_PER_USER__RATE?");
-  EXPECT_EQ(one(environment({{"CUTWATER_LIMITS__API_PER_USR__RATE", "1/s"}})),
-            "environment CUTWATER_LIMITS__API_PER_USR__RATE: there is no limit \"API_PER_USR\" in the "
-            "file to change; did you mean 'API_PER_USER'?");
+  EXPECT_EQ(
+      one(environment({{"CUTWATER_LIMITS__API_PER_USR__RATE", "1/s"}})),
+      "environment CUTWATER_LIMITS__API_PER_USR__RATE: there is no limit \"API_PER_USR\" in the "
+      "file to change; did you mean 'API_PER_USER'?");
   EXPECT_EQ(one(environment({{"CUTWATER_SOMETHING_ELSE", "1"}})),
             "environment CUTWATER_SOMETHING_ELSE: no such setting; take it out of the environment");
   EXPECT_EQ(one(settings({{"log.levle", "x"}})),
@@ -103,17 +110,19 @@ TEST(Override, UnknownOnesNameTheNearest) {
   EXPECT_EQ(one(settings({{"limits.api-per-user.brust", "1"}})),
             "command line --set limits.api-per-user.brust: no such setting; did you mean "
             "limits.api-per-user.burst?");
-  EXPECT_EQ(one(settings({{"limits.new.rate", "1/s"}})),
-            "command line --set limits.new.rate: there is no limit \"new\" in the file to change; add it "
-            "there");
+  EXPECT_EQ(
+      one(settings({{"limits.new.rate", "1/s"}})),
+      "command line --set limits.new.rate: there is no limit \"new\" in the file to change; add it "
+      "there");
   EXPECT_EQ(one(settings({{"", "x"}})),
             "command line --set : no such setting; --help-config lists all keys");
 }
 
 TEST(Override, ListsStayInTheFile) {
-  EXPECT_EQ(errors_of("", settings({{"access.map.users", "bob"}})),
-            Lines{"command line --set access.map.users: a list cannot be set from outside; write it in "
-                  "the file"});
+  EXPECT_EQ(
+      errors_of("", settings({{"access.map.users", "bob"}})),
+      Lines{"command line --set access.map.users: a list cannot be set from outside; write it in "
+            "the file"});
 }
 
 TEST(Override, EveryScalarOfTheSchemaCanBeSet) {
@@ -123,10 +132,12 @@ TEST(Override, EveryScalarOfTheSchemaCanBeSet) {
     std::string limit;
     if (key.block == kLimitBlock) block = "limits.api-per-user";
     std::string variable = "CUTWATER_" + folded(block) + "__" + folded(key.name);
-    for (std::size_t dot = block.find('.'); dot != std::string::npos; dot = block.find('.', dot + 1)) {
+    for (std::size_t dot = block.find('.'); dot != std::string::npos;
+         dot = block.find('.', dot + 1)) {
       variable.replace(variable.find(folded(block)) + dot, 1, "__");
     }
-    const std::string value(key.fallback.empty() ? key.kind == Kind::Rate ? "3/s" : "3" : key.fallback);
+    const std::string value(key.fallback.empty() ? key.kind == Kind::Rate ? "3/s" : "3"
+                                                 : key.fallback);
     const std::string path = block + "." + std::string(key.name);
     const Config from_environment = config_of(kText, environment({{variable, value}}));
     ASSERT_NE(from_environment.find_value(path), nullptr) << variable;
@@ -144,9 +155,15 @@ TEST(Override, ATextThatIsNoMapStaysAnError) {
 }
 
 TEST(Environment, OverridesAreThoseOfOurPrefixWithoutTheOthers) {
-  const char* environ[] = {"CUTWATER_LOG__LEVEL=debug", "PATH=/bin", "CUTWATER_CONFIG=/etc/c.yaml",
-                           "CUTWATER_ADDRESS=unix:/s", "CUTWATER_IF_ABSENT=deny", "CUTWATER_ENABLED=true",
-                           "CUTWATER_CAPACITY__KEYS=a=b", "XCUTWATER_A=1", nullptr};
+  const char* environ[] = {"CUTWATER_LOG__LEVEL=debug",
+                           "PATH=/bin",
+                           "CUTWATER_CONFIG=/etc/c.yaml",
+                           "CUTWATER_ADDRESS=unix:/s",
+                           "CUTWATER_IF_ABSENT=deny",
+                           "CUTWATER_ENABLED=true",
+                           "CUTWATER_CAPACITY__KEYS=a=b",
+                           "XCUTWATER_A=1",
+                           nullptr};
   EXPECT_EQ(overrides_from(environ),
             (Pairs{{"CUTWATER_CAPACITY__KEYS", "a=b"}, {"CUTWATER_LOG__LEVEL", "debug"}}));
   EXPECT_TRUE(overrides_from(nullptr).empty());

@@ -84,9 +84,9 @@ TEST(Rate, BoundsAreNamed) {
 }
 
 TEST(Rate, RefusesOtherForms) {
-  for (const char* text : {"", "/", "/s", "10/", "10/x", "ten/s", "10/60", "10 s", "10 per", "1.5/s",
-                           "-5/s", "10/s/s", "r/s", "10 per per s", "unlimited", "10 pers",
-                           "99999999999999999999/s"}) {
+  for (const char* text :
+       {"", "/", "/s", "10/", "10/x", "ten/s", "10/60", "10 s", "10 per", "1.5/s", "-5/s", "10/s/s",
+        "r/s", "10 per per s", "unlimited", "10 pers", "99999999999999999999/s"}) {
     EXPECT_FALSE(parse_rate(text).ok()) << text;
   }
   EXPECT_EQ(refused("-5/s"), "\"-5\" is negative; write a rate such as 10/s");
@@ -94,7 +94,8 @@ TEST(Rate, RefusesOtherForms) {
   EXPECT_EQ(refused("10/60"), "60 what? write 60s");
   EXPECT_EQ(refused("10 per month"),
             "\"month\" has no fixed length in seconds; write days, such as 7d or 30d");
-  EXPECT_EQ(refused("fast"), "\"fast\" is not a rate; write 10/s, 100/m, 1000/15m or 100 per minute");
+  EXPECT_EQ(refused("fast"),
+            "\"fast\" is not a rate; write 10/s, 100/m, 1000/15m or 100 per minute");
 }
 
 TEST(Rate, WhatIsPrintedIsReadBack) {

@@ -18,12 +18,14 @@ Lines reload(std::string_view running, std::string_view next) {
 // covers: C130
 TEST(Reload, NamesTheKeyThatNeedsARestart) {
   EXPECT_EQ(reload("", "# our shop\ninstance:\n  name: blue\n"),
-            Lines{"cutwater.yaml:3:3: instance.name: changed from 'main' to 'blue', which needs a restart"});
+            Lines{"cutwater.yaml:3:3: instance.name: changed from 'main' to 'blue', which needs a "
+                  "restart"});
 }
 
 TEST(Reload, AKeyTakenOutIsAChangeToo) {
-  EXPECT_EQ(reload("instance: { name: blue }", ""),
-            Lines{"cutwater.yaml: instance.name: changed from 'blue' to 'main', which needs a restart"});
+  EXPECT_EQ(
+      reload("instance: { name: blue }", ""),
+      Lines{"cutwater.yaml: instance.name: changed from 'blue' to 'main', which needs a restart"});
 }
 
 TEST(Reload, EveryKeyThatIsReadAtStart) {
@@ -39,9 +41,10 @@ log: { queue: 512 }
   const Lines found = reload("", next);
 
   EXPECT_EQ(found.size(), fixed);
-  EXPECT_EQ(found.at(8),
-            "cutwater.yaml:4:13: capacity.keys: changed from '262144' to '1000000', above the 262144 "
-            "reserved at start, which needs a restart");
+  EXPECT_EQ(
+      found.at(8),
+      "cutwater.yaml:4:13: capacity.keys: changed from '262144' to '1000000', above the 262144 "
+      "reserved at start, which needs a restart");
 }
 
 TEST(Reload, LiveKeysAndOtherSpellingsChangeFreely) {
@@ -66,9 +69,10 @@ TEST(Reload, CapacityMayShrinkAndGrowBackInsideTheReserve) {
 TEST(Reload, WhatCameFromOutsideIsNamed) {
   LoadOptions options;
   options.environment = {{"CUTWATER_INSTANCE__NAME", "blue"}};
-  EXPECT_EQ(lines(reload_errors(config_of(""), config_of("", options))),
-            Lines{"environment CUTWATER_INSTANCE__NAME: instance.name: changed from 'main' to 'blue', "
-                  "which needs a restart"});
+  EXPECT_EQ(
+      lines(reload_errors(config_of(""), config_of("", options))),
+      Lines{"environment CUTWATER_INSTANCE__NAME: instance.name: changed from 'main' to 'blue', "
+            "which needs a restart"});
 }
 
 }  // namespace

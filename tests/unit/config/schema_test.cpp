@@ -16,7 +16,8 @@ TEST(Schema, RowsAreWellFormed) {
     const std::string path = std::string(key.block) + "." + std::string(key.name);
     EXPECT_TRUE(seen.insert(path).second) << path;
     EXPECT_EQ(kebab(key.name), key.name) << path;
-    EXPECT_EQ(key.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz-"), std::string_view::npos) << path;
+    EXPECT_EQ(key.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz-"), std::string_view::npos)
+        << path;
     EXPECT_NE(key.store, nullptr) << path;
     EXPECT_FALSE(key.help.empty()) << path;
     EXPECT_TRUE(key.help.ends_with('.')) << path;
@@ -29,8 +30,8 @@ TEST(Schema, BlocksAreContiguous) {
   std::size_t count = 0;
   for (const std::string_view block : blocks()) count += keys_of(block).size();
   EXPECT_EQ(count, schema().size());
-  EXPECT_EQ(children_of(""), (std::vector<std::string_view>{"instance", "listen", "access", "capacity",
-                                                            "limits", "log"}));
+  EXPECT_EQ(children_of(""), (std::vector<std::string_view>{"instance", "listen", "access",
+                                                            "capacity", "limits", "log"}));
   EXPECT_EQ(children_of("listen"), (std::vector<std::string_view>{"unix"}));
   EXPECT_EQ(children_of("access"), (std::vector<std::string_view>{"map"}));
 }

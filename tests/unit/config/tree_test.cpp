@@ -14,7 +14,8 @@ std::string fault_of(std::string_view text) {
 }
 
 TEST(Tree, AnEmptyTextHasAnEmptyRoot) {
-  for (const char* text : {"", "\n\n", "# only a remark\n", "---\n", "---\n...\n", "\xef\xbb\xbf"}) {
+  for (const char* text :
+       {"", "\n\n", "# only a remark\n", "---\n", "---\n...\n", "\xef\xbb\xbf"}) {
     const ParsedTree parsed = parse_tree(text);
     ASSERT_FALSE(parsed.fault) << text << parsed.fault->text;
     EXPECT_EQ(parsed.tree.at(parsed.tree.root).kind, Node::Kind::Null) << text;
@@ -42,7 +43,8 @@ TEST(Tree, DepthThirtyTwoIsReadAndThirtyThreeIsNot) {
 }
 
 TEST(Tree, NestingBombsEndEarly) {
-  for (const char* part : {"[", "{", "{a: ", "- ", "? ", "[{", "a: [", "\"", "- - - - [", "&a [", "!x ["}) {
+  for (const char* part :
+       {"[", "{", "{a: ", "- ", "? ", "[{", "a: [", "\"", "- - - - [", "&a [", "!x ["}) {
     std::string bomb;
     while (bomb.size() + 16 < 20'000) bomb += part;
     EXPECT_TRUE(parse_tree(bomb).fault || !load(bomb).ok()) << part;
@@ -85,13 +87,17 @@ TEST(Tree, AHundredThousandNodesAndNoMore) {
 }
 
 TEST(Tree, AnAliasInsideItsOwnAnchorIsRefused) {
-  EXPECT_EQ(fault_of("a: &x {b: *x}\n"), "f:1:11: an alias inside its own anchor; write the value out");
+  EXPECT_EQ(fault_of("a: &x {b: *x}\n"),
+            "f:1:11: an alias inside its own anchor; write the value out");
   EXPECT_NE(fault_of("a: *x\n").find("not YAML"), std::string::npos);
 }
 
 TEST(Tree, OneDocument) {
   EXPECT_EQ(fault_of("log: {}\n---\nlog: {}\n"),
             "f:2:1: a second document begins; one file holds one document");
+  EXPECT_EQ(fault_of("log: {}\n...\nlog: {}\n"),
+            "f:3:1: the text goes on behind its end; check brackets and quotes");
+  EXPECT_EQ(fault_of("{ log: {} } }\n").substr(0, 7), "f:1:13:");
   EXPECT_FALSE(parse_tree("%YAML 1.2\n---\nlog: {}\n...\n").fault);
 }
 
@@ -131,9 +137,10 @@ TEST(Tree, ATextThatIsNoYamlIsOneErrorAtItsPlace) {
   EXPECT_EQ(errors_of("limits:\n  a: [1, 2\n").size(), 1U);
   EXPECT_EQ(errors_of("a: 1\n b: 2\n"), Lines{"cutwater.yaml:2:3: not YAML: illegal map value"});
   EXPECT_EQ(errors_of("just words\n").size(), 1U);
-  EXPECT_EQ(errors_of("- a\n- b\n"),
-            Lines{"cutwater.yaml:1:1: a block is wanted here; write instance, listen, access, capacity, "
-                  "limits or log with values"});
+  EXPECT_EQ(
+      errors_of("- a\n- b\n"),
+      Lines{"cutwater.yaml:1:1: a block is wanted here; write instance, listen, access, capacity, "
+            "limits or log with values"});
   EXPECT_EQ(errors_of("? [a]\n: b\n"),
             Lines{"cutwater.yaml:1:3: a key must be one word; write NAME: VALUE"});
 }

@@ -16,7 +16,8 @@ TEST(Words, OneSpellingForTheThreeStyles) {
 }
 
 TEST(Words, MixedAndForeignStylesStayUnknown) {
-  for (const char* word : {"MaxWait", "MAX_WAIT", "max_wait-ing", "maxWait_ing", "maxWAit", "", "Rate"}) {
+  for (const char* word :
+       {"MaxWait", "MAX_WAIT", "max_wait-ing", "maxWait_ing", "maxWAit", "", "Rate"}) {
     EXPECT_EQ(kebab(word), word);
   }
 }
@@ -46,7 +47,8 @@ TEST(Words, QuotedCutsLongTextAndHidesControlCharacters) {
   EXPECT_EQ(in_quotes("a\nb"), "\"a?b\"");
   EXPECT_EQ(in_quotes(std::string(61, 'x')), "\"" + std::string(60, 'x') + "...\"");
   // The 60th byte falls into a sequence of two: it is left out whole.
-  EXPECT_EQ(in_quotes(std::string(59, 'x') + "\xc3\xa4" + "y"), "\"" + std::string(59, 'x') + "...\"");
+  EXPECT_EQ(in_quotes(std::string(59, 'x') + "\xc3\xa4" + "y"),
+            "\"" + std::string(59, 'x') + "...\"");
 }
 
 TEST(Words, NamesOfLettersDigitsAndFourMarks) {
