@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes as a configuration text: the loader answers, and what it accepts keeps its promises. The
-// first line, when it begins with "#!set ", is an override on top: `#!set PATH=VALUE`.
+// first line, when it begins with "#set ", is an override on top: `#set PATH=VALUE`.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -22,7 +22,7 @@ config::LoadOptions options_of(std::string_view text) {
     if (name.size() > 4) return std::nullopt;
     return name;
   };
-  constexpr std::string_view kSet = "#!set ";
+  constexpr std::string_view kSet = "#set ";
   if (!text.starts_with(kSet)) return options;
   const std::string_view line = text.substr(kSet.size(), text.find('\n') - kSet.size());
   const std::size_t split = line.find('=');
