@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # What deploy/quickstart.sh, tests/run.sh and .ci/ share: numbered steps with seconds, and a build that shows how far
-# it is. Source it; set STEPS to the number of steps first.
+# it is. Source it from the root; set STEPS to the number of steps first.
+
+# One tree's compilations serve another clone of it: paths relative to the root, in ccache's eyes.
+export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=true
+
 step_number=0
 step_started=$SECONDS
 
