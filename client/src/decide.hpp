@@ -11,7 +11,7 @@
 #pragma once
 #include <cutwater/decision.hpp>
 
-#include "shm/bucket.hpp"
+#include "shm/bucket_fast.hpp"
 #include "src/limit_state.hpp"
 #include "src/thread_counter.hpp"
 #include "src/thread_lease.hpp"
@@ -55,25 +55,47 @@ void count_flags(const ThreadCounter& counter, std::uint32_t limit,
   }
 }
 
-/// One charge with everything around it. `cost` (over 0) and the key were checked. Fills all of
-/// `out`.
-[[gnu::always_inline]] inline void decide(LimitState& state, shm::KeyHash key, std::uint64_t cost,
-                                          std::uint64_t& hint, DecisionData& out) noexcept {
+/// One charge with everything around it. `cost` (over 0) and the key were checked; `hash_key()` makes
+/// the key's hash, as late as is good for the machine. Fills all of `out`.
+template <class HashKey>
+[[gnu::always_inline]] inline void decide_hashing(LimitState& state, HashKey&& hash_key,
+                                                  std::uint64_t cost, std::uint64_t& hint,
+                                                  DecisionData& out) noexcept {
+  const shm::View& view = *state.view;
+  shm::KeyHash key;
+  const bool hash_first = !shm::likely_cached(view);
+  if (hint < view.slot_count) {
+    __builtin_prefetch(view.slots + hint, 1);
+  } else if (hash_first) [[unlikely]] {
+    key = hash_key();
+    shm::prefetch(view, key);
+  }
+  // First of all that can wait for it: reading the clock takes longer than the rest, which runs in its shadow. An older
+  // stamp is never wrong, only a little stricter.
   notice_reload(state);
   if (state.lease_tokens.load(std::memory_order_relaxed) != 0) [[unlikely]] {
-    if (spend_lease(state, key, cost, out)) return;
+    if (spend_lease(state, hash_key(), cost, out)) return;
   }
-  // Before the charge: its swap is a barrier, and behind it these loads would have to queue.
   const ThreadCounter& counter = counter_for(state);
-  shm::BucketAsk ask{.limit = unpack_ref(state.ref.load(std::memory_order_relaxed)),
-                     .key = key,
-                     .cost = cost,
-                     .max_wait_ns = 0};
-  bool answered = shm::charge(*state.view, ask, hint, out) == shm::Outcome::Answered;
-  if (!answered) [[unlikely]] answered = decide_again(state, ask, hint, out);
+  const std::int64_t t = view.clock.now();
+  const shm::LimitRef ref = unpack_ref(state.ref.load(std::memory_order_relaxed));
+  std::uint32_t index = ref.index;
+  if (hint < view.slot_count || !hash_first) [[likely]] key = hash_key();
+  bool answered = shm::charge_inline(view, ref, key, cost, t, hint, out) == shm::Outcome::Answered;
+  if (!answered) [[unlikely]] {
+    shm::BucketAsk ask{.limit = ref, .key = key, .cost = cost, .max_wait_ns = 0};
+    answered = decide_again(state, ask, hint, out);
+    index = ask.limit.index;
+  }
   out.owner = &state;
   out.decided_by = state.decided_by;
-  if (answered) [[likely]] count(counter, ask.limit.index, cost, out);
+  if (answered) [[likely]] count(counter, index, cost, out);
+}
+
+/// The same for a key whose hash is there.
+[[gnu::always_inline]] inline void decide(LimitState& state, shm::KeyHash key, std::uint64_t cost,
+                                          std::uint64_t& hint, DecisionData& out) noexcept {
+  decide_hashing(state, [key] { return key; }, cost, hint, out);
 }
 
 /// A look, the answer to a cost of 0 too: writes nothing, counts nothing. Fills all of `out`.

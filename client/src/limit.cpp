@@ -41,25 +41,42 @@ namespace {
 
 }  // namespace
 
+namespace {
+
+// One named answer and one return each: so it is built where the caller wants it, and never copied.
+[[gnu::always_inline]] inline Decision ask_by_name(LimitState& state, std::string_view key,
+                                                   std::uint64_t cost) noexcept {
+  Decision answer{Unfilled{}};
+  std::uint64_t hint = shm::kNoSlot;
+  const auto hash = [&] { return shm::hash_key(state.secret, key); };
+  detail::decide_hashing(state, hash, cost, hint, answer.data());
+  return answer;
+}
+
+[[gnu::always_inline]] inline Decision ask_by_hash(LimitState& state, shm::KeyHash key,
+                                                   std::uint64_t cost,
+                                                   std::atomic<std::uint64_t>& kept) noexcept {
+  Decision answer{Unfilled{}};
+  // relaxed, both: a hint is proved by the swap; a stale one only costs a scan.
+  const std::uint64_t before = kept.load(std::memory_order_relaxed);
+  std::uint64_t hint = before;
+  detail::decide(state, key, cost, hint, answer.data());
+  if (hint != before) [[unlikely]] kept.store(hint, std::memory_order_relaxed);
+  return answer;
+}
+
+}  // namespace
+
 Decision Limit::try_acquire(std::string_view key, std::uint64_t cost) noexcept {
   if (key.size() > kMaxKeyBytes || !ordinary(cost)) [[unlikely]] {
     return ask_aside(*state_, key, cost);
   }
-  Decision answer{Unfilled{}};
-  std::uint64_t hint = shm::kNoSlot;
-  detail::decide(*state_, shm::hash_key(state_->secret, key), cost, hint, answer.data());
-  return answer;
+  return ask_by_name(*state_, key, cost);
 }
 
 Decision Key::try_acquire(std::uint64_t cost) noexcept {
   if (!valid_ || !ordinary(cost)) [[unlikely]] return peek(cost);
-  Decision answer{Unfilled{}};
-  // relaxed, both: a hint is proved by the swap; a stale one only costs a scan.
-  const std::uint64_t before = hint_.load(std::memory_order_relaxed);
-  std::uint64_t hint = before;
-  detail::decide(*state_, {lo_, hi_}, cost, hint, answer.data());
-  if (hint != before) [[unlikely]] hint_.store(hint, std::memory_order_relaxed);
-  return answer;
+  return ask_by_hash(*state_, {lo_, hi_}, cost, hint_);
 }
 
 Decision Limit::peek(std::string_view key, std::uint64_t cost) const noexcept {

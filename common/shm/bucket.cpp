@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shm/bucket.hpp"
 
-#include "shm/bucket_detail.hpp"
-
 #include "base/sync_point.hpp"
+#include "shm/bucket_detail.hpp"
+#include "shm/bucket_fast.hpp"
 
 namespace cutwater::shm {
 namespace {
@@ -144,13 +144,19 @@ Outcome decide(const View& view, const BucketAsk& ask, std::int64_t t, std::uint
 
 }  // namespace
 
+Outcome charge_slow(const View& view, const BucketAsk& ask, std::int64_t t, std::uint64_t& hint,
+                    DecisionData& out) noexcept {
+  return decide<Mode::Charge>(view, ask, t, hint, out);
+}
+
 Outcome charge(const View& view, const BucketAsk& ask, std::uint64_t& hint, DecisionData& out) noexcept {
-  if (hint == kNoSlot) prefetch(view, ask.key);        // the line comes in while the clock is read
-  return decide<Mode::Charge>(view, ask, view.clock.now(), hint, out);
+  if (hint >= view.slot_count) prefetch(view, ask.key);      // the line comes in while the clock is read
+  return charge_at(view, ask, view.clock.now(), hint, out);
 }
 
 Outcome charge_at(const View& view, const BucketAsk& ask, std::int64_t t, std::uint64_t& hint,
                   DecisionData& out) noexcept {
+  if (ask.max_wait_ns == 0) return charge_inline(view, ask.limit, ask.key, ask.cost, t, hint, out);
   return decide<Mode::Charge>(view, ask, t, hint, out);
 }
 

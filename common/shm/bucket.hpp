@@ -6,6 +6,7 @@
 // between any two instructions. Order of every decision: clock, generation, compute, generation again, swap.
 // A refusal and a look write nothing (P3); the one exception is the repair of an entry damaged beyond its reach.
 //
+//   bucket_fast.hpp       found, plain and unchanged: the few dozen instructions that most decisions are
 //   bucket.cpp            found: look, charge, conversion, undo, reset
 //   bucket_insert.cpp     first sight of a key: claim, rescan, second clock, promotion (I8)
 //   bucket_overflow.cpp   no place: on-full share, deny, allow (I9)
@@ -54,6 +55,10 @@ Outcome charge(const View& view, const BucketAsk& ask, std::uint64_t& hint, Deci
 /// As charge, with a reading of the clock taken just before (batches: one reading for all).
 Outcome charge_at(const View& view, const BucketAsk& ask, std::int64_t t, std::uint64_t& hint,
                   DecisionData& out) noexcept;
+
+/// charge_at without the fast path of shm/bucket_fast.hpp; what that one falls back to.
+Outcome charge_slow(const View& view, const BucketAsk& ask, std::int64_t t, std::uint64_t& hint,
+                    DecisionData& out) noexcept;
 
 /// What charge would answer; writes nothing at all.
 Outcome look(const View& view, const BucketAsk& ask, std::uint64_t& hint, DecisionData& out) noexcept;

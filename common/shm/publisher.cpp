@@ -208,7 +208,8 @@ void Publisher::remove_limit(std::uint32_t index, std::int64_t now) {
     rule(id) = {};
     resting_rules_.push_back({id, now + kRuleRestNs});
   }
-  config(index).windows = 0;                             // incarnation and name stay: the next one differs
+  config(index).windows = 0;
+  config(index).incarnation += 1;                        // handles of the old name are told at once
   resting_limits_.push_back({index, now + kRuleRestNs});
 }
 
