@@ -1,44 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
-// Guards: the steps without which a concurrent or crash-safe algorithm of ours is wrong. Each has a name; a build
-// with -DCUTWATER_GUARD_REMOVED=NAME leaves that one out, and a named test must then fail (tests/CONTROLS.md).
-// In every other build guarded() is a constant true and costs nothing.
+// Guards: the steps without which a concurrent or crash-safe
+// algorithm of ours is wrong. Each has a name; a build with -DCUTWATER_GUARD_REMOVED=NAME leaves
+// that one out, and a named test must then fail (tests/CONTROLS.md). In every other build guarded()
+// is a constant true and costs nothing.
 #pragma once
 
 namespace cutwater {
 
 enum class Guard {
   None,
-  MultRoundedUp,            ///< rule/token_clock: rate rounded up, else due times come 1 ns late
-  OldPieceBeforeBase,       ///< rule/token_clock: a stamp before base_t uses the old piece
-  ExactDueTime,             ///< rule/token_clock: one exact division, no estimate
-  UndoNeedsReceipt,         ///< shm/bucket_table: undo swaps exactly the receipt, never "lower by c"
-  InsertSecondClock,        ///< shm/bucket_insert: the clock is read again after the rescan
-  InsertRescan,             ///< shm/bucket_insert: both groups are read again after the claim
-  InsertExactPromotion,     ///< shm/bucket_insert: the promotion swaps the exact claim
-  InsertClaimNonce,         ///< shm/bucket_insert: two claims never look alike
-  InsertLowerAddressWins,   ///< shm/bucket_insert: the claim at the lower address stays
-  InsertReadsOverflow,      ///< shm/bucket_insert: a new member starts with the overflow debt
-  OverflowRescan,           ///< shm/bucket_overflow: the charger looks for the key again
-  OverflowSecondClock,      ///< shm/bucket_overflow: the charger reads the clock again
-  OverflowWaitsForStart,    ///< shm/bucket_overflow: the charger waits until its slice begins
-  JudgedByOwnRule,          ///< shm/bucket_table: a victim is judged by its own rule id and floor
-  FloorCounts,              ///< rule/bucket_rule: the floor F takes part in the effective tat
-  ClockBeforeGeneration,    ///< shm/bucket_table: clock, generation, compute, swap
-  GenerationBeforeSwap,     ///< shm/bucket_table: `current` is read again before the swap
-  PublishAhead,             ///< shm/publisher: base_t lies ahead of the publication
-  WriteIdleImage,           ///< shm/publisher: only the idle image is written
-  ConversionInOneSwap,      ///< shm/bucket_table: a conversion is part of the grant's one swap
-  RefusalWritesNothing,     ///< shm/bucket_table: a refusal does not store what it computed
-  LeaseDecays,              ///< client/thread_lease: a lease spends no more than N(t) allows
-  ReadyWordLast,            ///< shm/segment: the ready word is stored when all else is whole
-  HeaderChecked,            ///< shm/segment: header CRC and bounds are checked at attach
-  ReapOnPidfdOnly,          ///< server/janitor: a closed socket alone does not kill a row
-  RowFreedLast,             ///< server/janitor: the row is freed after everything that belongs to it
-  ForkDropsRow,             ///< client/process_identity: a forked child keeps neither row nor stripe
-  StripeOneWriter,          ///< shm/counters: one writer thread per stripe
-  EventNumberLast,          ///< shm/event_log: the number is stored after the fields
-  EventChecksum,            ///< shm/event_log: a torn record is recognised by its checksum
-  LockHeldForLife,          ///< server/instance_lock: one daemon per memory directory
+  MultRoundedUp,           ///< rule/token_clock: rate rounded up, else due times come 1 ns late
+  OldPieceBeforeBase,      ///< rule/token_clock: a stamp before base_t uses the old piece
+  ExactDueTime,            ///< rule/token_clock: one exact division, no estimate
+  UndoNeedsReceipt,        ///< shm/bucket_table: undo swaps exactly the receipt, never "lower by c"
+  InsertSecondClock,       ///< shm/bucket_insert: the clock is read again after the rescan
+  InsertRescan,            ///< shm/bucket_insert: both groups are read again after the claim
+  InsertExactPromotion,    ///< shm/bucket_insert: the promotion swaps the exact claim
+  InsertClaimNonce,        ///< shm/bucket_insert: two claims never look alike
+  InsertLowerAddressWins,  ///< shm/bucket_insert: the claim at the lower address stays
+  InsertReadsOverflow,     ///< shm/bucket_insert: a new member starts with the overflow debt
+  OverflowRescan,          ///< shm/bucket_overflow: the charger looks for the key again
+  OverflowSecondClock,     ///< shm/bucket_overflow: the charger reads the clock again
+  OverflowWaitsForStart,   ///< shm/bucket_overflow: the charger waits until its slice begins
+  JudgedByOwnRule,         ///< shm/bucket_table: a victim is judged by its own rule id and floor
+  FloorCounts,             ///< rule/bucket_rule: the floor F takes part in the effective tat
+  ClockBeforeGeneration,   ///< shm/bucket_table: clock, generation, compute, swap
+  GenerationBeforeSwap,    ///< shm/bucket_table: `current` is read again before the swap
+  PublishAhead,            ///< shm/publisher: base_t lies ahead of the publication
+  WriteIdleImage,          ///< shm/publisher: only the idle image is written
+  ConversionInOneSwap,     ///< shm/bucket_table: a conversion is part of the grant's one swap
+  RefusalWritesNothing,    ///< shm/bucket_table: a refusal does not store what it computed
+  LeaseDecays,             ///< client/thread_lease: a lease spends no more than N(t) allows
+  ReadyWordLast,           ///< shm/segment: the ready word is stored when all else is whole
+  HeaderChecked,           ///< shm/segment: header CRC and bounds are checked at attach
+  ReapOnPidfdOnly,         ///< server/janitor: a closed socket alone does not kill a row
+  RowFreedLast,            ///< server/janitor: the row is freed after everything that belongs to it
+  ForkDropsRow,            ///< client/process_identity: a forked child keeps neither row nor stripe
+  StripeOneWriter,         ///< shm/counters: one writer thread per stripe
+  EventNumberLast,         ///< shm/event_log: the number is stored after the fields
+  EventChecksum,           ///< shm/event_log: a torn record is recognised by its checksum
+  LockHeldForLife,         ///< server/instance_lock: one daemon per memory directory
 };
 
 #if __has_include("guard_removed.hpp")   // written by CMake in such a build only

@@ -12,7 +12,8 @@ std::int64_t wait_until(const TokenRule& rule, std::int64_t t, Units units) noex
   return after_now(t, due_time(rule, t, units));
 }
 
-// Until a slice that ends at `end` fits: its end lies at or below N + burst. The burst may change with the piece.
+// Until a slice that ends at `end` fits: its end lies at or below N + burst. The burst may change
+// with the piece.
 std::int64_t wait_for_end(const TokenRule& rule, std::int64_t t, Units end) noexcept {
   if (t >= rule.after.base_t) return after_now(t, time_when(rule.after, end - rule.after.burst));
   const std::int64_t on_old = time_when(rule.before, end - rule.before.burst);
@@ -23,11 +24,13 @@ std::int64_t wait_for_end(const TokenRule& rule, std::int64_t t, Units end) noex
 
 }  // namespace
 
-Report report(const TokenRule& rule, std::int64_t t, Units n, Units level, Units cost, bool granted) noexcept {
+Report report(const TokenRule& rule, std::int64_t t, Units n, Units level, Units cost,
+              bool granted) noexcept {
   const Piece& piece = rule.piece_at(t);
   Report out;
   const Units owed = level - n;
-  out.remaining = owed >= piece.burst ? 0 : static_cast<std::uint64_t>(piece.burst - owed) >> rule.f;
+  out.remaining =
+      owed >= piece.burst ? 0 : static_cast<std::uint64_t>(piece.burst - owed) >> rule.f;
   out.reset_after_ns = owed > 0 ? wait_until(rule, t, level) : 0;
   if (granted) {
     // Above the burst only what waits: its slice begins when the clock reaches level - burst.

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bucket rule: what a charge does to the one number of a bucket, and what an answer reports. Pure: state and time
-// in, state and answer out. The same functions decide for the mapped path, the daemon, replay and every test.
+// The bucket rule: what a charge does to the one number of a
+// bucket, and what an answer reports. Pure: state and time in, state and answer out. The same
+// functions decide for the mapped path, the daemon, replay and every test.
 //
-//   eff = min(max(tat, F, N), N + D)        a charge of c owns the slice (eff, eff + c] of the token axis
-//   y   = eff + c                           granted iff y - N <= B  (+ reserve when the caller may wait)
+//   eff = min(max(tat, F, N), N + D) a charge of c owns the slice (eff, eff + c] of the token axis
+//   y = eff + c granted iff y - N <= B (+ reserve when the caller may wait)
 //
-// All slices of a key are disjoint, start at or above N and end at or below N + B: that alone is promise P1 (I3).
-// A refusal changes nothing (L2). cost > burst is never granted (L6). cost 0 is a look.
+// All slices of a key are disjoint, start at or above N and end at or below N + B: that alone is
+// promise P1 (I3). A refusal changes nothing (L2). cost > burst is never granted (L6). cost 0 is a
+// look.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -30,7 +32,8 @@ struct Step {
   return std::min(std::max(tat, low), n + piece.reach);
 }
 
-/// One charge of `cost` units; `reserve` units more than the burst may be owed when the caller may wait.
+/// One charge of `cost` units; `reserve` units more than the burst may be owed when the caller may
+/// wait.
 [[gnu::always_inline]] inline Step charge(const Piece& piece, Units n, Units tat, Units cost,
                                           Units reserve) noexcept {
   const Units eff = effective(piece, n, tat);
@@ -38,12 +41,14 @@ struct Step {
   return {n, eff, y, y - n <= piece.burst + reserve};
 }
 
-/// An entry whose tat is at or below this carries no information (L12): missing and present give the same answer.
+/// An entry whose tat is at or below this carries no information (L12): missing and present give
+/// the same answer.
 [[gnu::always_inline]] inline Units full_at(const Piece& piece, Units n) noexcept {
   return guarded(Guard::FloorCounts) ? std::max(piece.floor, n) : n;
 }
 
-/// What an answer reports (spec limiter 4), computed from the numbers of one reading, whenever asked.
+/// What an answer reports (spec limiter 4), computed from the numbers of one reading, whenever
+/// asked.
 struct Report {
   std::uint64_t remaining = 0;       ///< whole tokens left; 0 in debt
   std::int64_t retry_after_ns = 0;   ///< 0 when granted; kNeverNs for cost > burst
@@ -52,6 +57,7 @@ struct Report {
 };
 
 /// `level` = y when granted, eff when refused. `cost` in units, `t` the decision's stamp.
-Report report(const TokenRule& rule, std::int64_t t, Units n, Units level, Units cost, bool granted) noexcept;
+Report report(const TokenRule& rule, std::int64_t t, Units n, Units level, Units cost,
+              bool granted) noexcept;
 
 }  // namespace cutwater::rule

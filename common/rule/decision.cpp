@@ -45,7 +45,8 @@ Nanos Decision::reset_after() const noexcept { return nanos(report_of(data_).res
 Nanos Decision::starts_in() const noexcept { return nanos(report_of(data_).starts_in_ns); }
 
 std::string_view Decision::limit_name() const noexcept {
-  return data_.owner == nullptr ? std::string_view{} : static_cast<const DecisionOwner*>(data_.owner)->name;
+  return data_.owner == nullptr ? std::string_view{}
+                                : static_cast<const DecisionOwner*>(data_.owner)->name;
 }
 
 }  // namespace cutwater

@@ -24,7 +24,8 @@ int ceil_log2(Wide value) noexcept {
 std::int64_t time_when(const Piece& piece, Units units) noexcept {
   if (units <= piece.base_n) return piece.base_t;
   if (piece.mult == 0) return kNeverNs;
-  // ceil((units << shift) / mult), with units << shift as high:low. high >= mult means a quotient of 2^64 or more.
+  // ceil((units << shift) / mult), with units << shift as high:low. high >= mult means a quotient
+  // of 2^64 or more.
   const auto want = static_cast<std::uint64_t>(units) - static_cast<std::uint64_t>(piece.base_n);
   const unsigned shift = piece.shift & 127;
   std::uint64_t high = 0, low = 0;
@@ -38,7 +39,8 @@ std::int64_t time_when(const Piece& piece, Units units) noexcept {
   if (high >= piece.mult) return kNeverNs;
   const Wide numerator = (Wide{high} << 64) | low;
   if (!guarded(Guard::ExactDueTime)) {
-    const long double estimate = static_cast<long double>(want) * static_cast<long double>(Wide{1} << shift) /
+    const long double estimate = static_cast<long double>(want) *
+                                 static_cast<long double>(Wide{1} << shift) /
                                  static_cast<long double>(piece.mult);
     return piece.base_t + static_cast<std::int64_t>(static_cast<double>(estimate));
   }
@@ -50,7 +52,8 @@ std::int64_t time_when(const Piece& piece, Units units) noexcept {
 
 std::int64_t due_time(const TokenRule& rule, std::int64_t now, Units units) noexcept {
   if (now >= rule.after.base_t) return time_when(rule.after, units);
-  // The old piece holds until base_t; what it does not reach by then is due on the new one, not before base_t.
+  // The old piece holds until base_t; what it does not reach by then is due on the new one, not
+  // before base_t.
   const std::int64_t on_old = time_when(rule.before, units);
   if (on_old < rule.after.base_t) return on_old;
   return std::max(rule.after.base_t, time_when(rule.after, units));
@@ -59,15 +62,16 @@ std::int64_t due_time(const TokenRule& rule, std::int64_t now, Units units) noex
 int fraction_bits(Rate rate, std::uint64_t burst, std::uint64_t extra) noexcept {
   if (rate.count == 0 || rate.period_ns == 0) return -1;
   const Wide over_horizon =
-      (Wide{rate.count} * static_cast<std::uint64_t>(kClockHorizonNs) + rate.period_ns - 1) / rate.period_ns;
+      (Wide{rate.count} * static_cast<std::uint64_t>(kClockHorizonNs) + rate.period_ns - 1) /
+      rate.period_ns;
   const Wide top = over_horizon + 2 * Wide{burst} + extra + 4;
   return std::min(static_cast<int>(kMaxFractionBits), 62 - ceil_log2(top));
 }
 
 bool set_slope(Piece& piece, Rate rate, unsigned f) noexcept {
   if (rate.count == 0 || rate.period_ns == 0) return false;
-  // count * 2^f / period, multiplied by 2 until the quotient fills 64 bits. count < 2^30, f <= 40: no overflow, since
-  // the numerator stays below period * 2^64 < 2^123.
+  // count * 2^f / period, multiplied by 2 until the quotient fills 64 bits. count < 2^30, f <= 40:
+  // no overflow, since the numerator stays below period * 2^64 < 2^123.
   Wide numerator = Wide{rate.count} << f;
   unsigned shift = 0;
   while (numerator / rate.period_ns < (Wide{1} << 63)) {
@@ -77,7 +81,7 @@ bool set_slope(Piece& piece, Rate rate, unsigned f) noexcept {
   }
   const bool up = guarded(Guard::MultRoundedUp) && numerator % rate.period_ns != 0;
   Wide mult = numerator / rate.period_ns + (up ? 1 : 0);
-  while ((mult >> 64) != 0) {                          // rounded up to 2^64, or a slope of more than 2^63 per ns
+  while ((mult >> 64) != 0) {  // rounded up to 2^64, or a slope of more than 2^63 per ns
     if (shift == 0) return false;
     mult = (mult + 1) >> 1;
     --shift;

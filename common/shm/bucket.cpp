@@ -16,9 +16,11 @@ using rule::Units;
 
 enum class Mode : std::uint8_t { Charge, Look };
 
-// An entry beyond N + D is damage: nobody waits longer than the time to empty. The only write a refusal may make.
+// An entry beyond N + D is damage: nobody waits longer than the time to empty. The only write a
+// refusal may make.
 Attempt repair(const View& view, const Frame& frame, Member member) noexcept {
-  __atomic_fetch_add(&view.stats_control->damage, 1, __ATOMIC_RELAXED);    // a count, nothing rides on it
+  __atomic_fetch_add(&view.stats_control->damage, 1,
+                     __ATOMIC_RELAXED);  // a count, nothing rides on it
   const std::uint64_t tag = (member.word.lo & ~kTagRuleMask) | frame.id;
   if (view.current() == frame.c) {
     cas16(member.slot, member.word, {tag, static_cast<std::uint64_t>(frame.n + frame.piece.burst)});
@@ -28,13 +30,14 @@ Attempt repair(const View& view, const Frame& frame, Member member) noexcept {
 
 // Charge of a member whose word is known. Refused: no write. Won: the slice is ours.
 template <Mode mode>
-[[gnu::always_inline]] inline Attempt charge_member(const View& view, const Frame& frame, Member member,
-                                                    DecisionData& out) noexcept {
+[[gnu::always_inline]] inline Attempt charge_member(const View& view, const Frame& frame,
+                                                    Member member, DecisionData& out) noexcept {
   const std::uint64_t tag = (member.word.lo & ~kTagRuleMask) | frame.id;
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
     auto tat = static_cast<Units>(member.word.hi);
     if (member.word.lo != tag) [[unlikely]] {
-      if (!detail::tat_of(view, frame, rule_of(member.word.lo), tat, tat)) return Attempt::StartOver;
+      if (!detail::tat_of(view, frame, rule_of(member.word.lo), tat, tat))
+        return Attempt::StartOver;
       if (mode == Mode::Charge && !guarded(Guard::ConversionInOneSwap)) {
         cas16(member.slot, member.word, {tag, member.word.hi});
         member.word = {tag, member.word.hi};
@@ -42,7 +45,8 @@ template <Mode mode>
     }
     if (tat > frame.n + frame.piece.reach) [[unlikely]] {
       // One more reading of the clock decides: mine may simply be old.
-      if (rule::units_at(frame.piece, view.clock.now()) + frame.piece.reach < tat && mode == Mode::Charge) {
+      if (rule::units_at(frame.piece, view.clock.now()) + frame.piece.reach < tat &&
+          mode == Mode::Charge) {
         return repair(view, frame, member);
       }
     }
@@ -57,26 +61,31 @@ template <Mode mode>
       } else {
         detail::fill_grant(frame, nullptr, tag, step.y, out);
       }
-      return guarded(Guard::GenerationBeforeSwap) && view.current() != frame.c ? Attempt::StartOver : Attempt::Done;
+      return guarded(Guard::GenerationBeforeSwap) && view.current() != frame.c ? Attempt::StartOver
+                                                                               : Attempt::Done;
     }
-    // Clock, generation, compute, generation again, swap: a decision of the old image carries an old stamp (I2).
-    if (guarded(Guard::GenerationBeforeSwap) && view.current() != frame.c) [[unlikely]] return Attempt::StartOver;
+    // Clock, generation, compute, generation again, swap: a decision of the old image carries an
+    // old stamp (I2).
+    if (guarded(Guard::GenerationBeforeSwap) && view.current() != frame.c) [[unlikely]]
+      return Attempt::StartOver;
     CUTWATER_SYNC_POINT("bucket.before_swap");
     const Word16 next{tag, static_cast<std::uint64_t>(step.y)};
     if (cas16(member.slot, member.word, next)) {
       detail::fill_grant(frame, member.slot, tag, step.y, out);
       return Attempt::Done;
     }
-    // Lost. Same entry: compute again with the same stamp, since equal words are equal states. Another: look again.
+    // Lost. Same entry: compute again with the same stamp, since equal words are equal states.
+    // Another: look again.
     if (((member.word.lo ^ tag) & ~kTagRuleMask) != 0) return Attempt::StartOver;
   }
   return Attempt::StartOver;
 }
 
-// A key that is not in the table: would a fresh bucket refuse? Then nothing is written (also for initial: empty).
+// A key that is not in the table: would a fresh bucket refuse? Then nothing is written (also for
+// initial: empty).
 template <Mode mode>
-Attempt decide_absent(const View& view, const BucketAsk& ask, const Place& place, const Frame& frame,
-                      std::uint64_t& hint, DecisionData& out) noexcept {
+Attempt decide_absent(const View& view, const BucketAsk& ask, const Place& place,
+                      const Frame& frame, std::uint64_t& hint, DecisionData& out) noexcept {
   const Units debt = detail::overflow_tat(view, frame, ask.limit.index);
   const rule::Step step = rule::charge(frame.piece, frame.n, debt, frame.cost, frame.reserve);
   if (mode == Mode::Charge && step.granted && !frame.never && frame.cost > 0) {
@@ -92,10 +101,12 @@ Attempt decide_absent(const View& view, const BucketAsk& ask, const Place& place
   return view.current() == frame.c ? Attempt::Done : Attempt::StartOver;
 }
 
-// One attempt with stamp `t`. `hint` first: a resolved key skips the scan, and the swap proves it right.
+// One attempt with stamp `t`. `hint` first: a resolved key skips the scan, and the swap proves it
+// right.
 template <Mode mode>
-[[gnu::always_inline]] inline Attempt attempt_once(const View& view, const BucketAsk& ask, const Frame& frame,
-                                                   std::uint64_t& hint, DecisionData& out) noexcept {
+[[gnu::always_inline]] inline Attempt attempt_once(const View& view, const BucketAsk& ask,
+                                                   const Frame& frame, std::uint64_t& hint,
+                                                   DecisionData& out) noexcept {
   const std::uint64_t fp_bits = fingerprint(ask.key, detail::kWindow0) << kFingerprintShift;
   if (hint < view.slot_count) {
     Word16* slot = view.slots + hint;
@@ -134,7 +145,8 @@ Outcome decide(const View& view, const BucketAsk& ask, std::int64_t t, std::uint
       case FrameStatus::Gone: return Outcome::LimitGone;
       case FrameStatus::Superseded: return Outcome::Superseded;
     }
-    if (attempt_once<mode>(view, ask, frame, hint, out) == Attempt::Done) [[likely]] return Outcome::Answered;
+    if (attempt_once<mode>(view, ask, frame, hint, out) == Attempt::Done) [[likely]]
+      return Outcome::Answered;
     hint = kNoSlot;
     t = view.clock.now();
   }
@@ -149,8 +161,10 @@ Outcome charge_slow(const View& view, const BucketAsk& ask, std::int64_t t, std:
   return decide<Mode::Charge>(view, ask, t, hint, out);
 }
 
-Outcome charge(const View& view, const BucketAsk& ask, std::uint64_t& hint, DecisionData& out) noexcept {
-  if (hint >= view.slot_count) prefetch(view, ask.key);      // the line comes in while the clock is read
+Outcome charge(const View& view, const BucketAsk& ask, std::uint64_t& hint,
+               DecisionData& out) noexcept {
+  if (hint >= view.slot_count)
+    prefetch(view, ask.key);  // the line comes in while the clock is read
   return charge_at(view, ask, view.clock.now(), hint, out);
 }
 
@@ -160,7 +174,8 @@ Outcome charge_at(const View& view, const BucketAsk& ask, std::int64_t t, std::u
   return decide<Mode::Charge>(view, ask, t, hint, out);
 }
 
-Outcome look(const View& view, const BucketAsk& ask, std::uint64_t& hint, DecisionData& out) noexcept {
+Outcome look(const View& view, const BucketAsk& ask, std::uint64_t& hint,
+             DecisionData& out) noexcept {
   return decide<Mode::Look>(view, ask, view.clock.now(), hint, out);
 }
 
@@ -172,7 +187,8 @@ bool undo(const View&, const DecisionData& receipt) noexcept {
   Word16 expected{receipt.tag, y};
   if (!guarded(Guard::UndoNeedsReceipt)) {
     expected = load16(slot);
-    return cas16(slot, expected, {expected.lo, expected.hi - static_cast<std::uint64_t>(receipt.cost)});
+    return cas16(slot, expected,
+                 {expected.lo, expected.hi - static_cast<std::uint64_t>(receipt.cost)});
   }
   return cas16(slot, expected, {receipt.tag, before});
 }
@@ -190,11 +206,15 @@ bool reset(const View& view, LimitRef limit, KeyHash key) noexcept {
     Member member = detail::find_member(view, frame, place, limit.index);
     if (member.slot == nullptr) return false;
     Units tat = 0;
-    if (!detail::tat_of(view, frame, rule_of(member.word.lo), static_cast<Units>(member.word.hi), tat)) continue;
-    // The entry stays: a full bucket carries no information, and the place can be taken by whoever comes next.
+    if (!detail::tat_of(view, frame, rule_of(member.word.lo), static_cast<Units>(member.word.hi),
+                        tat))
+      continue;
+    // The entry stays: a full bucket carries no information, and the place can be taken by whoever
+    // comes next.
     const std::uint64_t tag = (member.word.lo & ~kTagRuleMask) | frame.id;
     if (view.current() != frame.c) continue;
-    if (cas16(member.slot, member.word, {tag, static_cast<std::uint64_t>(frame.n)})) return tat > frame.n;
+    if (cas16(member.slot, member.word, {tag, static_cast<std::uint64_t>(frame.n)}))
+      return tat > frame.n;
   }
   return false;
 }

@@ -21,7 +21,8 @@ FrameStatus read_old_piece(const View& view, const BucketAsk& ask, Frame& frame)
   return FrameStatus::Ready;
 }
 
-bool belongs(const View& view, std::uint64_t c, std::uint16_t id, std::uint32_t limit, std::uint8_t window) noexcept {
+bool belongs(const View& view, std::uint64_t c, std::uint16_t id, std::uint32_t limit,
+             std::uint8_t window) noexcept {
   if (id == 0 || id >= view.rule_count) return false;
   const RuleRecord& record = view.rule(c, id);
   return read_once(record.kind) == static_cast<std::uint8_t>(RuleKind::Token) &&
@@ -39,20 +40,24 @@ Member find_in_group(const View& view, const Frame& frame, std::uint64_t want, s
   return {};
 }
 
-Member find_claim(const View& view, const Frame& frame, const Place& place, std::uint32_t limit, Word16* group,
-                  std::uint64_t alt) noexcept {
+Member find_claim(const View& view, const Frame& frame, const Place& place, std::uint32_t limit,
+                  Word16* group, std::uint64_t alt) noexcept {
   return find_in_group(view, frame, place.fp_bits | alt | kTagTentative, limit, group);
 }
 
-bool tat_of(const View& view, const Frame& frame, std::uint16_t entry_id, Units tat, Units& out) noexcept {
-  if (entry_id == frame.id || !belongs(view, frame.c, entry_id, read_once(frame.record->limit), kWindow0)) {
+bool tat_of(const View& view, const Frame& frame, std::uint16_t entry_id, Units tat,
+            Units& out) noexcept {
+  if (entry_id == frame.id ||
+      !belongs(view, frame.c, entry_id, read_once(frame.record->limit), kWindow0)) {
     out = tat;
     return true;
   }
   const RuleRecord& theirs = view.rule(frame.c, entry_id);
-  if (read_once(theirs.pred) == frame.id) return false;        // already converted by a later stamp than mine
+  if (read_once(theirs.pred) == frame.id)
+    return false;  // already converted by a later stamp than mine
   const bool predecessor = read_once(frame.record->pred) == entry_id;
-  // A predecessor is read at base_t, where its clock stopped: the result does not depend on when it is converted.
+  // A predecessor is read at base_t, where its clock stopped: the result does not depend on when it
+  // is converted.
   const rule::Piece piece = predecessor ? read_after(theirs) : read_piece_at(theirs, frame.t);
   const Units n = predecessor ? piece.base_n : rule::units_at(piece, frame.t);
   const Units debt = rule::effective(piece, n, tat) - n;
@@ -82,8 +87,10 @@ Units overflow_tat(const View& view, const Frame& frame, std::uint32_t limit) no
   Units tat = 0;
   const auto id = rule_of(word.lo);
   if (id != frame.id && !belongs(view, frame.c, id, limit, kWindow0)) return 0;
-  // Under a successor of my rule: as it stands there is beyond my axis; the swap on `current` will start me over.
-  if (!tat_of(view, frame, id, static_cast<Units>(word.hi), tat)) return frame.n + frame.piece.reach;
+  // Under a successor of my rule: as it stands there is beyond my axis; the swap on `current` will
+  // start me over.
+  if (!tat_of(view, frame, id, static_cast<Units>(word.hi), tat))
+    return frame.n + frame.piece.reach;
   return tat;
 }
 
@@ -102,7 +109,8 @@ void fill_common(const Frame& frame, DecisionData& out) noexcept {
   out.cost = frame.cost;
 }
 
-// Before the moment of a change the answer spans two lines: finished at once (at most 100 ms after a reload).
+// Before the moment of a change the answer spans two lines: finished at once (at most 100 ms after
+// a reload).
 void compute_now(const Frame& frame, bool granted, DecisionData& out) noexcept {
   rule::TokenRule rule = read_rule(*frame.record);
   if (frame.leaving) {
@@ -119,7 +127,8 @@ void compute_now(const Frame& frame, bool granted, DecisionData& out) noexcept {
 
 }  // namespace
 
-void fill_grant(const Frame& frame, Word16* slot, std::uint64_t tag, Units y, DecisionData& out) noexcept {
+void fill_grant(const Frame& frame, Word16* slot, std::uint64_t tag, Units y,
+                DecisionData& out) noexcept {
   out.reason = Reason::Allowed;
   out.flags = 0;
   out.computed = false;

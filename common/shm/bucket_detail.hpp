@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the three bucket files share: the frame of one attempt, the look-up of a member, and how an answer is filled.
-// Not for anybody else.
+// What the three bucket files share: the frame of one attempt,
+// the look-up of a member, and how an answer is filled. Not for anybody else.
 #pragma once
 #include "shm/bucket.hpp"
 #include "shm/bucket_table.hpp"
@@ -10,9 +10,10 @@ namespace cutwater::shm::detail {
 
 using rule::Units;
 
-inline constexpr std::uint8_t kWindow0 = 0;      // one window a limit in this step; the layout has six
+inline constexpr std::uint8_t kWindow0 = 0;  // one window a limit in this step; the layout has six
 
-/// Everything one attempt knows: read in the order clock, generation, rule; then only computed with.
+/// Everything one attempt knows: read in the order clock, generation, rule; then only computed
+/// with.
 struct Frame {
   std::int64_t t = 0;                    ///< the stamp
   std::uint64_t c = 0;                   ///< `current` when the rule was read
@@ -20,12 +21,12 @@ struct Frame {
   rule::Piece piece;                     ///< the line of the rule that holds at t
   Units n = 0;                           ///< N(t)
   Units cost = 0;                        ///< units
-  Units reserve = 0;                     ///< units beyond the burst a waiting caller may owe: N(t+wait) - N(t)
+  Units reserve = 0;  ///< units beyond the burst a waiting caller may owe: N(t+wait) - N(t)
   std::uint16_t id = 0;                  ///< rule id, chosen by the stamp
   std::uint8_t f = 0;
   std::uint8_t on_full = 0;
   bool old_piece = false;                ///< t lies before the rule's last change
-  bool leaving = false;                  ///< ... and that change gave it a new id: due times are hints
+  bool leaving = false;  ///< ... and that change gave it a new id: due times are hints
   bool never = false;                    ///< cost over the burst
 };
 
@@ -35,15 +36,16 @@ enum class FrameStatus : std::uint8_t { Ready, ReadClockAgain, Gone, Superseded 
 FrameStatus read_old_piece(const View& view, const BucketAsk& ask, Frame& frame) noexcept;
 
 /// Reads the limit's rule for stamp `t`, which was read before: clock, generation, rule.
-[[gnu::always_inline]] inline FrameStatus read_frame(const View& view, const BucketAsk& ask, std::int64_t t,
-                                                     Frame& frame) noexcept {
+[[gnu::always_inline]] inline FrameStatus read_frame(const View& view, const BucketAsk& ask,
+                                                     std::int64_t t, Frame& frame) noexcept {
   frame.c = view.current();
   if (!guarded(Guard::ClockBeforeGeneration)) t = view.clock.now();
   frame.t = t;
   if ((frame.c & kCurrentSupersededBit) != 0) [[unlikely]] return FrameStatus::Superseded;
   if (ask.limit.index >= view.limit_count) [[unlikely]] return FrameStatus::Gone;
   const LimitConfig& config = view.limit_config(frame.c, ask.limit.index);
-  if (read_once(config.windows) == 0 || read_once(config.incarnation) != ask.limit.incarnation) [[unlikely]] {
+  if (read_once(config.windows) == 0 || read_once(config.incarnation) != ask.limit.incarnation)
+      [[unlikely]] {
     return view.current() == frame.c ? FrameStatus::Gone : FrameStatus::ReadClockAgain;
   }
   frame.id = read_once(config.rule[kWindow0]);
@@ -59,7 +61,8 @@ FrameStatus read_old_piece(const View& view, const BucketAsk& ask, Frame& frame)
   frame.n = rule::units_at(frame.piece, t);
   const std::uint64_t burst_tokens = static_cast<std::uint64_t>(frame.piece.burst) >> frame.f;
   frame.never = ask.cost > burst_tokens;
-  // A cost over the burst is never there (L6); burst + 1 stands for all of them, so that nothing overflows.
+  // A cost over the burst is never there (L6); burst + 1 stands for all of them, so that nothing
+  // overflows.
   frame.cost = static_cast<Units>((frame.never ? burst_tokens + 1 : ask.cost) << frame.f);
   if (ask.max_wait_ns > 0) [[unlikely]] {
     const auto most = static_cast<std::int64_t>(read_once(config.max_wait_ns));
@@ -70,7 +73,8 @@ FrameStatus read_old_piece(const View& view, const BucketAsk& ask, Frame& frame)
 }
 
 /// True when rule `id` of the image belongs to this limit and window.
-bool belongs(const View& view, std::uint64_t c, std::uint16_t id, std::uint32_t limit, std::uint8_t window) noexcept;
+bool belongs(const View& view, std::uint64_t c, std::uint16_t id, std::uint32_t limit,
+             std::uint8_t window) noexcept;
 
 /// A member as found: its slot and the exact word.
 struct Member {
@@ -78,13 +82,15 @@ struct Member {
   Word16 word;
 };
 
-/// Slow half of find_member: every entry of this fingerprint in a group, judged by the rule it lives under.
+/// Slow half of find_member: every entry of this fingerprint in a group, judged by the rule it
+/// lives under.
 Member find_in_group(const View& view, const Frame& frame, std::uint64_t want, std::uint32_t limit,
                      Word16* group) noexcept;
 
-/// The member of this key, under this or another rule id of the limit; slot nullptr when there is none.
-[[gnu::always_inline]] inline Member find_member(const View& view, const Frame& frame, const Place& place,
-                                                 std::uint32_t limit) noexcept {
+/// The member of this key, under this or another rule id of the limit; slot nullptr when there is
+/// none.
+[[gnu::always_inline]] inline Member find_member(const View& view, const Frame& frame,
+                                                 const Place& place, std::uint32_t limit) noexcept {
   std::uint64_t want = place.fp_bits;
   Word16* group = place.first;
   for (int side = 0; side < 2; ++side) {
@@ -102,28 +108,31 @@ Member find_in_group(const View& view, const Frame& frame, std::uint64_t want, s
   return {};
 }
 
-/// Any claim of this key in `group`; slot nullptr when there is none. `alt` = kTagAlt for the other group.
-Member find_claim(const View& view, const Frame& frame, const Place& place, std::uint32_t limit, Word16* group,
-                  std::uint64_t alt) noexcept;
+/// Any claim of this key in `group`; slot nullptr when there is none. `alt` = kTagAlt for the other
+/// group.
+Member find_claim(const View& view, const Frame& frame, const Place& place, std::uint32_t limit,
+                  Word16* group, std::uint64_t alt) noexcept;
 
 /// The tat of an entry, on the axis of the frame's rule: itself, or converted (spec memory 8.2).
 /// False: the entry already lives under the successor of my rule: read the clock again.
-bool tat_of(const View& view, const Frame& frame, std::uint16_t entry_id, Units tat, Units& out) noexcept;
+bool tat_of(const View& view, const Frame& frame, std::uint16_t entry_id, Units tat,
+            Units& out) noexcept;
 
 /// The limit's overflow debt on the axis of the frame's rule; 0 when there is none.
 Units overflow_tat(const View& view, const Frame& frame, std::uint32_t limit) noexcept;
 
-void fill_grant(const Frame& frame, Word16* slot, std::uint64_t tag, Units y, DecisionData& out) noexcept;
+void fill_grant(const Frame& frame, Word16* slot, std::uint64_t tag, Units y,
+                DecisionData& out) noexcept;
 void fill_refusal(const Frame& frame, Units level, DecisionData& out) noexcept;
 
 /// What an attempt came to. StartOver: somebody else made progress; read the clock and try again.
 enum class Attempt : std::uint8_t { Done, StartOver, NoPlace };
 
 /// bucket_insert.cpp: first sight of a key. `frame` is the frame of the miss.
-Attempt insert(const View& view, const BucketAsk& ask, const Place& place, const Frame& frame, std::uint64_t& hint,
-               DecisionData& out) noexcept;
+Attempt insert(const View& view, const BucketAsk& ask, const Place& place, const Frame& frame,
+               std::uint64_t& hint, DecisionData& out) noexcept;
 /// bucket_overflow.cpp: no place; by the limit's on-full.
-Attempt without_place(const View& view, const BucketAsk& ask, const Place& place, const Frame& frame,
-                      DecisionData& out) noexcept;
+Attempt without_place(const View& view, const BucketAsk& ask, const Place& place,
+                      const Frame& frame, DecisionData& out) noexcept;
 
 }  // namespace cutwater::shm::detail

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fast path of a charge: a member in its first group, under the limit's rule of today and without waiting is decided
-// here without a call. Everything else (a miss, a change under way, damage, a lost race) returns false having written
-// nothing, and bucket.cpp decides from the beginning. Same arithmetic, same swap: only the loads are arranged around the
-// clock reading, which costs more than all the rest; what does not depend on it runs in its shadow.
+// The fast path of a charge: a member in its first group, under
+// the limit's rule of today and without waiting is decided here without a call. Everything else (a
+// miss, a change under way, damage, a lost race) returns false having written nothing, and
+// bucket.cpp decides from the beginning. Same arithmetic, same swap: only the loads are arranged
+// around the clock reading, which costs more than all the rest; what does not depend on it runs in
+// its shadow.
 //
-// The order is the one of every decision: clock, generation, compute, generation again, swap. The entry is read as two
-// plain halves: a grant's swap proves them, a refusal reads the tag again, and equal words are equal states.
+// The order is the one of every decision: clock, generation, compute, generation again, swap. The
+// entry is read as two plain halves: a grant's swap proves them, a refusal reads the tag again, and
+// equal words are equal states.
 #pragma once
 #include "base/sync_point.hpp"
 #include "shm/bucket_detail.hpp"
@@ -14,10 +17,12 @@ namespace cutwater::shm {
 
 namespace detail {
 
-inline constexpr std::uint64_t kFastCostMax = std::uint64_t{1} << 22;   // cost << f cannot overflow below it
-inline constexpr std::uint64_t kMaxElapsed = std::uint64_t{1} << 62;    // above: t lies before base_t
+inline constexpr std::uint64_t kFastCostMax = std::uint64_t{1}
+                                              << 22;  // cost << f cannot overflow below it
+inline constexpr std::uint64_t kMaxElapsed = std::uint64_t{1} << 62;  // above: t lies before base_t
 
-inline void fill_fast(DecisionData& out, const RuleRecord& record, Word16* slot, std::uint64_t tag, bool granted) noexcept {
+inline void fill_fast(DecisionData& out, const RuleRecord& record, Word16* slot, std::uint64_t tag,
+                      bool granted) noexcept {
   out.reason = granted ? Reason::Allowed : Reason::Limit;
   out.flags = 0;
   out.window = kWindow0;
@@ -31,16 +36,18 @@ inline void fill_fast(DecisionData& out, const RuleRecord& record, Word16* slot,
 }
 
 /// True: decided, `out` filled. False: nothing written; decide by charge().
-[[gnu::always_inline]] inline bool charge_fast(const View& view, LimitRef limit, KeyHash key, std::uint64_t cost_tokens,
-                                               std::int64_t t, std::uint64_t& hint, DecisionData& out) noexcept {
+[[gnu::always_inline]] inline bool charge_fast(const View& view, LimitRef limit, KeyHash key,
+                                               std::uint64_t cost_tokens, std::int64_t t,
+                                               std::uint64_t& hint, DecisionData& out) noexcept {
   const std::uint64_t c = view.current();
   if (limit.index >= view.limit_count) [[unlikely]] return false;
   const LimitConfig& config = view.limit_config(c, limit.index);
   const std::uint16_t id = read_once(config.rule[kWindow0]);
   if (id >= view.rule_count) [[unlikely]] return false;
   const RuleRecord& record = view.rule(c, id);
-  // N(t) first: it is the way from the clock to the swap. Everything that does not depend on t stands behind it and is
-  // done meanwhile. Unsigned and before any comparison with base_t: the product stays one plain multiplication.
+  // N(t) first: it is the way from the clock to the swap. Everything that does not depend on t
+  // stands behind it and is done meanwhile. Unsigned and before any comparison with base_t: the
+  // product stays one plain multiplication.
   const std::uint64_t mult = read_once(record.mult);
   const std::int64_t base_t = read_once(record.base_t);
   const Units base_n = read_once(record.base_n);
@@ -86,7 +93,8 @@ inline void fill_fast(DecisionData& out, const RuleRecord& record, Word16* slot,
     out.level = y;
   } else {
     if (read_once(slot->lo) != lo) [[unlikely]] return false;
-    if (!guarded(Guard::RefusalWritesNothing)) __atomic_store_n(&slot->hi, static_cast<std::uint64_t>(eff), __ATOMIC_RELAXED);
+    if (!guarded(Guard::RefusalWritesNothing))
+      __atomic_store_n(&slot->hi, static_cast<std::uint64_t>(eff), __ATOMIC_RELAXED);
     out.level = eff;
   }
   fill_fast(out, record, slot, lo, granted);
@@ -99,19 +107,26 @@ inline void fill_fast(DecisionData& out, const RuleRecord& record, Word16* slot,
 
 }  // namespace detail
 
-/// charge_at() for the hottest callers: the fast path inlined, bucket.cpp behind it. `t` was read just before.
-[[gnu::always_inline]] inline Outcome charge_inline(const View& view, LimitRef limit, KeyHash key, std::uint64_t cost,
-                                                    std::int64_t t, std::uint64_t& hint, DecisionData& out) noexcept {
-  if (guarded(Guard::ClockBeforeGeneration) && detail::charge_fast(view, limit, key, cost, t, hint, out)) [[likely]] {
+/// charge_at() for the hottest callers: the fast path inlined, bucket.cpp behind it. `t` was read
+/// just before.
+[[gnu::always_inline]] inline Outcome charge_inline(const View& view, LimitRef limit, KeyHash key,
+                                                    std::uint64_t cost, std::int64_t t,
+                                                    std::uint64_t& hint,
+                                                    DecisionData& out) noexcept {
+  if (guarded(Guard::ClockBeforeGeneration) &&
+      detail::charge_fast(view, limit, key, cost, t, hint, out)) [[likely]] {
     return Outcome::Answered;
   }
   return charge_slow(view, {limit, key, cost, 0}, t, hint, out);
 }
 
-/// Tables up to this size (16 MiB; the default is 8) are taken for cached. The clock is read by an instruction that waits
-/// for everything before it. So there a key is better hashed behind the clock, in its shadow (49 ns against 58), and
-/// in a larger table before it and prefetched, so that the line is on its way while the clock is read.
+/// Tables up to this size (16 MiB; the default is 8) are taken for cached. The clock is read by an
+/// instruction that waits for everything before it. So there a key is better hashed behind the
+/// clock, in its shadow (49 ns against 58), and in a larger table before it and prefetched, so that
+/// the line is on its way while the clock is read.
 inline constexpr std::uint64_t kCachedTableSlots = std::uint64_t{1} << 20;
-inline bool likely_cached(const View& view) noexcept { return view.slot_count <= kCachedTableSlots; }
+inline bool likely_cached(const View& view) noexcept {
+  return view.slot_count <= kCachedTableSlots;
+}
 
 }  // namespace cutwater::shm

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Geometry of the bucket table: where a key may lie, and how a line is looked through. Pure address arithmetic and loads.
+// Geometry of the bucket table: where a key may lie, and how a
+// line is looked through. Pure address arithmetic and loads.
 //
-// Places are aligned groups of 16 slots (4 lines). A key has two: group q1, and q2 elsewhere; the tag's `alt` bit says in
-// which an entry lies. The table has G = k * G0 groups, G0 fixed at first creation:
-//   q0 = mulhi(h.lo, G0)      q1 = q0*k + mulhi(mix(fp), k)      q2 = (q1 + 1 + mulhi(mix2(fp), G-1)) mod G
-// Place and tag together give back (q0, fp), so entries can move to a table with another k although no key is stored.
-// Keys without a place at load 0.5 and 0.6: 0 ppm; 0.8: 376 ppm (spec memory 1, 6.2). Scan starts at line fp & 3 of the
-// group and wraps inside it. Two hot keys may share a line: independence is not promised.
+// Places are aligned groups of 16 slots (4 lines). A key has two: group q1, and q2 elsewhere; the
+// tag's `alt` bit says in which an entry lies. The table has G = k * G0 groups, G0 fixed at first
+// creation:
+//   q0 = mulhi(h.lo, G0) q1 = q0*k + mulhi(mix(fp), k) q2 = (q1 + 1 + mulhi(mix2(fp), G-1)) mod G
+// Place and tag together give back (q0, fp), so entries can move to a table with another k although
+// no key is stored. Keys without a place at load 0.5 and 0.6: 0 ppm; 0.8: 376 ppm (spec memory 1,
+// 6.2). Scan starts at line fp & 3 of the group and wraps inside it. Two hot keys may share a line:
+// independence is not promised.
 #pragma once
 #include <cstdint>
 
@@ -21,7 +24,8 @@ namespace cutwater::shm {
 
 inline constexpr std::uint64_t kFingerprintMask = (std::uint64_t{1} << kFingerprintBits) - 1;
 
-/// Spread of a fingerprint over 64 bits; two independent ones (odd multipliers of splitmix and murmur).
+/// Spread of a fingerprint over 64 bits; two independent ones (odd multipliers of splitmix and
+/// murmur).
 constexpr std::uint64_t mix(std::uint64_t fp) noexcept {
   std::uint64_t x = fp * 0x9E3779B97F4A7C15ULL;
   x ^= x >> 29;
@@ -54,14 +58,16 @@ inline std::uint64_t other_group(const View& view, std::uint64_t q1, std::uint64
   return q2 >= view.groups ? q2 - view.groups : q2;
 }
 
-[[gnu::always_inline]] inline Place place_of(const View& view, KeyHash key, std::uint8_t window) noexcept {
+[[gnu::always_inline]] inline Place place_of(const View& view, KeyHash key,
+                                             std::uint8_t window) noexcept {
   const std::uint64_t fp = fingerprint(key, window);
   const std::uint64_t q1 = first_group(view, mulhi(key.lo, view.g0), fp);
   return {view.slots + q1 * kGroupSlots, view.slots + other_group(view, q1, fp) * kGroupSlots,
           fp << kFingerprintShift, static_cast<std::uint32_t>(fp & 3)};
 }
 
-/// The home of an entry, from the group it lies in and its tag: q0 and fp. For moving entries and for verify.
+/// The home of an entry, from the group it lies in and its tag: q0 and fp. For moving entries and
+/// for verify.
 struct Home {
   std::uint64_t q0 = 0;
   std::uint64_t fp = 0;
@@ -77,16 +83,19 @@ inline Home home_of(const View& view, std::uint64_t group, std::uint64_t tag) no
 }
 
 /// The tag's fields.
-constexpr std::uint16_t rule_of(std::uint64_t tag) noexcept { return static_cast<std::uint16_t>(tag & kTagRuleMask); }
+constexpr std::uint16_t rule_of(std::uint64_t tag) noexcept {
+  return static_cast<std::uint16_t>(tag & kTagRuleMask);
+}
 constexpr bool is_claim(std::uint64_t tag) noexcept { return (tag & kTagTentative) != 0; }
 
-/// First slot of `group` whose tag equals `want` under `mask`, from line `line` on; nullptr when there is none.
-/// Four compares per line without a branch between them.
-[[gnu::always_inline]] inline Word16* scan_group(Word16* group, std::uint32_t line, std::uint64_t want,
-                                                 std::uint64_t mask) noexcept {
+/// First slot of `group` whose tag equals `want` under `mask`, from line `line` on; nullptr when
+/// there is none. Four compares per line without a branch between them.
+[[gnu::always_inline]] inline Word16* scan_group(Word16* group, std::uint32_t line,
+                                                 std::uint64_t want, std::uint64_t mask) noexcept {
   for (std::uint32_t i = 0; i < kGroupSlots / kLineSlots; ++i) {
     Word16* at = group + ((line + i) & 3) * kLineSlots;
-    // relaxed: a match is only a hint; whoever acts on it proves tag and state together by cas16 or load16.
+    // relaxed: a match is only a hint; whoever acts on it proves tag and state together by cas16 or
+    // load16.
     const unsigned hit =
         unsigned((__atomic_load_n(&at[0].lo, __ATOMIC_RELAXED) & mask) == want) |
         unsigned((__atomic_load_n(&at[1].lo, __ATOMIC_RELAXED) & mask) == want) << 1 |

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// KeyHash: XXH3-128 of a key under a secret of the limit. The secret is made from the segment's random master secret and
-// the limit's *name*, so every rule id, override and successor of a limit finds a key in one place, and nobody outside
-// can aim at a bucket. Any two of 50M live keys share a bucket with probability ~3e-6 (spec memory 6.2).
-// XXH3 `withSecret`, not `withSecretandSeed`: the latter ignores the secret for inputs up to 240 bytes.
+// KeyHash: XXH3-128 of a key under a secret of the limit. The
+// secret is made from the segment's random master secret and the limit's *name*, so every rule id,
+// override and successor of a limit finds a key in one place, and nobody outside can aim at a
+// bucket. Any two of 50M live keys share a bucket with probability ~3e-6 (spec memory 6.2). XXH3
+// `withSecret`, not `withSecretandSeed`: the latter ignores the secret for inputs up to 240 bytes.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every byte of the segment is declared here and nowhere else. LAYOUT.md tells the same in prose, with who writes
-// what and the numbered invariants that tests cite. Fixed-width, standard-layout, no pointers (offsets and indexes),
-// padding named and zero. A change of any offset raises kAbiMajor.
+// Every byte of the segment is declared here and nowhere else.
+// LAYOUT.md tells the same in prose, with who writes what and the numbered invariants that tests
+// cite. Fixed-width, standard-layout, no pointers (offsets and indexes), padding named and zero. A
+// change of any offset raises kAbiMajor.
 //
 // Three files on tmpfs (design 4.1):
-//   rules  written by the daemon only, mapped read-only by clients: header, control page, two whole rule images
-//   state  everything a decision reads and writes: stepped clock, buckets, overflow words, process rows
+//   rules written by the daemon only, mapped read-only by clients: header, control page, two whole
+//     rule images
+//   state everything a decision reads and writes: stepped clock, buckets, overflow words, process
+//     rows
 //   stats  counters and events; never an input of a decision
-// Each file: page 0 = FileHeader (immutable once `ready`), page 1 = control, then 64-byte aligned regions.
+// Each file: page 0 = FileHeader (immutable once `ready`), page 1 = control, then 64-byte aligned
+// regions.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -20,18 +24,20 @@ namespace cutwater::shm {
 inline constexpr std::uint64_t kMagic = 0x3152455441575543ULL;   // "CUWATER1" as bytes
 inline constexpr std::uint16_t kAbiMajor = 1;
 inline constexpr std::uint16_t kAbiMinor = 0;
-inline constexpr std::uint64_t kFeaturesKnown = 0;                 // feat_required bits this build understands
-inline constexpr std::uint64_t kFeatureTsc = 1;                    // feat_optional: clients may read time by TSC
+inline constexpr std::uint64_t kFeaturesKnown = 0;  // feat_required bits this build understands
+inline constexpr std::uint64_t kFeatureTsc = 1;     // feat_optional: clients may read time by TSC
 inline constexpr std::size_t kPage = 4096;
 inline constexpr std::size_t kCacheLine = 64;
 inline constexpr std::size_t kBucketAlign = std::size_t{2} << 20;  // huge pages want 2 MiB
-inline constexpr std::int64_t kHorizonNs = std::int64_t{1} << 59;  // 18.2 years: stamps beyond are refused
+inline constexpr std::int64_t kHorizonNs = std::int64_t{1}
+                                           << 59;  // 18.2 years: stamps beyond are refused
 inline constexpr std::int64_t kEpochLeadNs = 1'000'000'000;        // segment time starts at 1 s
 
 enum class FileKind : std::uint32_t { Rules = 0, State = 1, Stats = 2 };
 enum class ClockKind : std::uint32_t { Boottime = 0, Stepped = 1 };
 
-/// Kinds of regions. Numbers are stable; 8.. are left for overrides, calendars, breakers, bulkheads.
+/// Kinds of regions. Numbers are stable; 8.. are left for overrides, calendars, breakers,
+/// bulkheads.
 enum class RegionKind : std::uint32_t {
   None = 0,
   Image = 1,         ///< rules: two images; stride = bytes of one
@@ -82,7 +88,8 @@ static_assert(sizeof(FileHeader) == kPage && std::is_standard_layout_v<FileHeade
 static_assert(offsetof(FileHeader, epoch_ns) == 64 && offsetof(FileHeader, region) == 128);
 static_assert(offsetof(FileHeader, crc32c) == 640 && offsetof(FileHeader, secret) == 704);
 
-/// Page 1 of `rules`. `current` = generation:62 | superseded:1 (bit 1) | image:1 (bit 0), on a line of its own.
+/// Page 1 of `rules`. `current` = generation:62 | superseded:1 (bit 1) | image:1 (bit 0), on a line
+/// of its own.
 struct RulesControl {
   std::uint64_t current;
   std::uint8_t pad_a[56];
@@ -91,7 +98,7 @@ struct RulesControl {
   std::uint64_t daemon_start_time;   ///< clock ticks since boot, field 22 of /proc/PID/stat
   std::uint32_t takeovers;           ///< daemons that adopted this memory
   std::uint32_t pad_b;
-  std::uint64_t beat_ns;             ///< segment time of the daemon's last tick; for people only, never judged
+  std::uint64_t beat_ns;  ///< segment time of the daemon's last tick; for people only, never judged
   std::uint8_t successor[16];        ///< uuid of the memory that superseded this one
   std::uint8_t pad_c[kPage - 112];
 };
@@ -102,13 +109,14 @@ inline constexpr unsigned kCurrentGenerationShift = 2;
 
 /// Page 1 of `state`.
 struct StateControl {
-  std::int64_t stepped_ns;           ///< the stepped clock; moved by its creator only, never backwards
+  std::int64_t stepped_ns;  ///< the stepped clock; moved by its creator only, never backwards
   std::uint32_t stepped_futex;       ///< bumped at each step, for sleepers
   std::uint8_t pad[kPage - 12];
 };
 static_assert(sizeof(StateControl) == kPage);
 
-// ---- rule images ---------------------------------------------------------------------------------------------
+// ---- rule images
+// ---------------------------------------------------------------------------------------------
 
 /// First line of an image.
 struct ImageHead {
@@ -144,9 +152,10 @@ enum class RuleKind : std::uint8_t {
 inline constexpr std::uint16_t kBanRuleId = 1;     ///< reserved for bans (step 2)
 inline constexpr std::uint16_t kFirstRuleId = 2;
 
-/// One rule by rule id. Line 0 holds from base_t on, line 1 holds for valid_from <= t < base_t with the same f.
+/// One rule by rule id. Line 0 holds from base_t on, line 1 holds for valid_from <= t < base_t with
+/// the same f.
 struct RuleRecord {
-  std::uint64_t mult;                ///< units per ns = mult / 2^shift, rounded up; 0 = this clock stands still
+  std::uint64_t mult;  ///< units per ns = mult / 2^shift, rounded up; 0 = this clock stands still
   std::int64_t base_t;               ///< ns of segment time
   std::int64_t base_n;               ///< units: N(base_t)
   std::int64_t burst;                ///< units
@@ -190,10 +199,11 @@ struct NameRecord {
 };
 static_assert(sizeof(NameRecord) == 64);
 
-// ---- buckets -------------------------------------------------------------------------------------------------
+// ---- buckets
+// -------------------------------------------------------------------------------------------------
 
-// Slot = Word16 {tag, tat}.  tag = fingerprint:46 | alt:1 | tentative:1 | rule id:16; tag 0 = never used.
-// In a claim (tentative = 1) hi = deadline:40 (2^20 ns) | nonce:24.
+// Slot = Word16 {tag, tat}. tag = fingerprint:46 | alt:1 | tentative:1 | rule id:16; tag 0 = never
+// used. In a claim (tentative = 1) hi = deadline:40 (2^20 ns) | nonce:24.
 inline constexpr unsigned kFingerprintBits = 46;
 inline constexpr unsigned kFingerprintShift = 18;
 inline constexpr std::uint64_t kTagAlt = std::uint64_t{1} << 17;
@@ -204,7 +214,8 @@ inline constexpr std::size_t kLineSlots = 4;
 inline constexpr unsigned kClaimTickShift = 20;    ///< one deadline tick is 2^20 ns
 inline constexpr unsigned kClaimNonceBits = 24;
 
-/// Per limit, in `state`. overflow[w] = {rule id, tat}: keys of this limit without a place share it (on-full: share).
+/// Per limit, in `state`. overflow[w] = {rule id, tat}: keys of this limit without a place share it
+/// (on-full: share).
 struct LimitState {
   std::uint64_t bans_until;
   std::uint64_t pad_a;
@@ -213,7 +224,8 @@ struct LimitState {
 };
 static_assert(sizeof(LimitState) == 128 && offsetof(LimitState, overflow) == 16);
 
-// ---- rows ----------------------------------------------------------------------------------------------------
+// ---- statistics -------------------------------------------------------------------------------
+// ----------------------------------------------------------------------------------------------------
 
 enum class RowKind : std::uint8_t { None = 0, Daemon = 1, Process = 2, Connection = 3, Remote = 4 };
 enum class RowState : std::uint8_t { Free = 0, Live = 1, Orphan = 2, Dead = 3 };
@@ -234,17 +246,26 @@ static_assert(sizeof(ProcessRow) == 128 && offsetof(ProcessRow, name) == 48);
 inline constexpr std::uint32_t kDaemonRow = 1;
 inline constexpr std::uint32_t kFirstClientRow = 2;
 
-// ---- statistics ----------------------------------------------------------------------------------------------
+// ---- statistics
+// ----------------------------------------------------------------------------------------------
 
 struct StripeOwner {
-  Word16 owner;                      ///< lo = row:32 | row generation:32, hi = thread id; {0,0} = free
+  Word16 owner;  ///< lo = row:32 | row generation:32, hi = thread id; {0,0} = free
   std::uint8_t pad[48];
 };
 static_assert(sizeof(StripeOwner) == 64);
-inline constexpr std::uint32_t kSharedStripe = 0;  ///< atomic adds; threads without a stripe, forked children
+inline constexpr std::uint32_t kSharedStripe =
+    0;  ///< atomic adds; threads without a stripe, forked children
 
 enum class LimitCounter : std::uint8_t {
-  Allowed = 0, Refused = 1, Tokens = 2, NoPlace = 3, Degraded = 4, Undone = 5, Waited = 6, Contention = 7,
+  Allowed = 0,
+  Refused = 1,
+  Tokens = 2,
+  NoPlace = 3,
+  Degraded = 4,
+  Undone = 5,
+  Waited = 6,
+  Contention = 7,
 };
 inline constexpr std::size_t kLimitCounters = 8;
 struct LimitCounters {
@@ -253,8 +274,18 @@ struct LimitCounters {
 static_assert(sizeof(LimitCounters) == 64);
 
 enum class EventKind : std::uint8_t {
-  None = 0, DaemonStarted = 1, DaemonTookOver = 2, DaemonStopped = 3, ConfigReloaded = 4, ConfigRefused = 5,
-  ClientAttached = 6, ClientGone = 7, ClientRefused = 8, LimitReset = 9, TableFull = 10, Damage = 11,
+  None = 0,
+  DaemonStarted = 1,
+  DaemonTookOver = 2,
+  DaemonStopped = 3,
+  ConfigReloaded = 4,
+  ConfigRefused = 5,
+  ClientAttached = 6,
+  ClientGone = 7,
+  ClientRefused = 8,
+  LimitReset = 9,
+  TableFull = 10,
+  Damage = 11,
 };
 
 struct EventRecord {
@@ -276,7 +307,7 @@ static_assert(sizeof(EventRecord) == 64 && offsetof(EventRecord, payload) == 32)
 /// Page 1 of `stats`.
 struct StatsControl {
   std::uint64_t next_event;          ///< number of the next event; fetch_add
-  std::uint64_t damage;              ///< entries found beyond reach and repaired, indexes out of range
+  std::uint64_t damage;  ///< entries found beyond reach and repaired, indexes out of range
   std::uint64_t contention;          ///< loops that ran out of attempts
   std::uint64_t late_publish;        ///< publications that came after their own moment
   std::uint64_t reclaimed_rows;

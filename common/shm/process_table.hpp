@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process table: one row per attached process. Written by the daemon only, which keeps the truth privately; a row
-// in shared memory tells the others whether an owner lives.
+// The process table: one row per attached process. Written by
+// the daemon only, which keeps the truth privately; a row in shared memory tells the others whether
+// an owner lives.
 //
-// Row word = generation:32 | kind:8 | state:8 | 0:16; generation + 1 at each grant, so a successor is never taken for
-// its predecessor (C058). R1: only the daemon writes rows. R2: a row is granted again only after everything of its last
-// life was freed, oldest first. Spec memory 12.
+// Row word = generation:32 | kind:8 | state:8 | 0:16; generation + 1 at each grant, so a successor
+// is never taken for its predecessor (C058). R1: only the daemon writes rows. R2: a row is granted
+// again only after everything of its last life was freed, oldest first. Spec memory 12.
 // Thread safety: RowTable from the daemon's one loop; row_of()/row_alive() from anybody.
 #pragma once
 #include <cstdint>
@@ -47,8 +48,8 @@ struct RowGrant {
 
 class RowTable {
  public:
-  /// `fresh`: all rows are made free, generations go on. Otherwise the rows found are kept as they are
-  /// (adoption); a row in a state that does not exist becomes DEAD, to be reaped.
+  /// `fresh`: all rows are made free, generations go on. Otherwise the rows found are kept as they
+  /// are (adoption); a row in a state that does not exist becomes DEAD, to be reaped.
   RowTable(const View& view, bool fresh);
 
   struct Owner {
@@ -60,7 +61,8 @@ class RowTable {
   /// Grants the row that has been free the longest. Busy when the table is full.
   /// RowKind::Daemon always gets row 1, also when a predecessor left it LIVE.
   Result<RowGrant> grant(const Owner& owner);
-  // Each of these does nothing when the row is of another generation or not in the state it starts from.
+  // Each of these does nothing when the row is of another generation or not in the state it starts
+  // from.
   /// LIVE -> ORPHAN: its connection ended, its process may live on. Others still see it alive.
   void mark_orphan(RowGrant row);
   /// ORPHAN -> LIVE: it offered itself again.

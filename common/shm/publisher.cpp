@@ -23,7 +23,8 @@ constexpr std::uint32_t kNone = ~std::uint32_t{0};
 constexpr int kPublishTries = 3;
 
 bool resting(std::uint32_t number, std::int64_t now, const auto& list) {
-  return std::any_of(list.begin(), list.end(), [&](const auto& r) { return r.number == number && r.until > now; });
+  return std::any_of(list.begin(), list.end(),
+                     [&](const auto& r) { return r.number == number && r.until > now; });
 }
 
 }  // namespace
@@ -31,7 +32,8 @@ bool resting(std::uint32_t number, std::int64_t now, const auto& list) {
 Publisher::Publisher(const View& view) : view_(view), shadow_(view.image_length / 8) {
   const std::uint64_t current = view_.current();
   std::memcpy(shadow_.data(), view_.image[current & kCurrentImageBit], view_.image_length);
-  for (std::uint32_t id = kFirstRuleId; id < view_.rule_count; ++id) sweeping_ |= rule(id).kind != 0;
+  for (std::uint32_t id = kFirstRuleId; id < view_.rule_count; ++id)
+    sweeping_ |= rule(id).kind != 0;
   // A publication of the former owner may not have taken effect yet.
   for (std::uint32_t id = kFirstRuleId; id < view_.rule_count; ++id) {
     if (rule(id).kind != 0) ready_at_ = std::max(ready_at_, rule(id).base_t);
@@ -52,10 +54,12 @@ NameRecord& Publisher::name(std::uint32_t index) noexcept {
                                        view_.image_names_offset)[index];
 }
 
-Result<PublishReport> Publisher::publish(const std::vector<rule::LimitSettings>& limits, std::uint64_t config_hash) {
+Result<PublishReport> Publisher::publish(const std::vector<rule::LimitSettings>& limits,
+                                         std::uint64_t config_hash) {
   if (auto fine = check(limits); !fine) return fine.error();
   std::int64_t now = view_.clock.now();
-  if (now < ready_at_) return Error{Errc::Busy, "the last change takes effect in a moment; try again then"};
+  if (now < ready_at_)
+    return Error{Errc::Busy, "the last change takes effect in a moment; try again then"};
   const std::vector<std::uint64_t> before = shadow_;
   const auto resting_before = std::pair{resting_limits_, resting_rules_};
   PublishReport report;
@@ -64,7 +68,9 @@ Result<PublishReport> Publisher::publish(const std::vector<rule::LimitSettings>&
     std::tie(resting_limits_, resting_rules_) = resting_before;
     report = {};
     now = view_.clock.now();
-    const std::int64_t ahead = !guarded(Guard::PublishAhead) ? 0 : view_.clock.is_stepped() ? 1 : kPublishAheadNs;
+    const std::int64_t ahead = !guarded(Guard::PublishAhead) ? 0
+                               : view_.clock.is_stepped()    ? 1
+                                                             : kPublishAheadNs;
     if (auto done = apply(limits, now, now + ahead, report); !done) {
       shadow_ = before;
       std::tie(resting_limits_, resting_rules_) = resting_before;
@@ -95,9 +101,10 @@ Result<PublishReport> Publisher::publish(const std::vector<rule::LimitSettings>&
 
 Result<void> Publisher::check(const std::vector<rule::LimitSettings>& limits) const {
   if (limits.size() > view_.limit_count) {
-    return Error{Errc::InvalidArgument, std::to_string(limits.size()) + " limits, but memory was reserved for " +
-                                            std::to_string(view_.limit_count) +
-                                            "; set capacity.limits to at least that number and restart"};
+    return Error{Errc::InvalidArgument,
+                 std::to_string(limits.size()) + " limits, but memory was reserved for " +
+                     std::to_string(view_.limit_count) +
+                     "; set capacity.limits to at least that number and restart"};
   }
   std::set<std::string_view> names;
   for (const rule::LimitSettings& settings : limits) {
@@ -109,8 +116,8 @@ Result<void> Publisher::check(const std::vector<rule::LimitSettings>& limits) co
   return {};
 }
 
-Result<void> Publisher::apply(const std::vector<rule::LimitSettings>& limits, std::int64_t now, std::int64_t base_t,
-                              PublishReport& report) {
+Result<void> Publisher::apply(const std::vector<rule::LimitSettings>& limits, std::int64_t now,
+                              std::int64_t base_t, PublishReport& report) {
   std::set<std::string_view> wanted;
   for (const rule::LimitSettings& settings : limits) wanted.insert(settings.name);
   for (std::uint32_t i = 0; i < view_.limit_count; ++i) {
@@ -140,8 +147,10 @@ Result<void> Publisher::apply(const std::vector<rule::LimitSettings>& limits, st
   }
   ImageHead& h = head();
   h.limits = h.rules = 0;
-  for (std::uint32_t i = 0; i < view_.limit_count; ++i) if (config(i).windows != 0) h.limits = i + 1;
-  for (std::uint32_t id = kFirstRuleId; id < view_.rule_count; ++id) if (rule(id).kind != 0) h.rules = id + 1;
+  for (std::uint32_t i = 0; i < view_.limit_count; ++i)
+    if (config(i).windows != 0) h.limits = i + 1;
+  for (std::uint32_t id = kFirstRuleId; id < view_.rule_count; ++id)
+    if (rule(id).kind != 0) h.rules = id + 1;
   return {};
 }
 
@@ -149,11 +158,13 @@ Result<void> Publisher::add_limit(const rule::LimitSettings& settings, std::int6
   const std::uint32_t index = free_limit(now);
   const std::uint32_t id = free_rule(now);
   if (index == kNone || id == kNone) {
-    return Error{Errc::Busy, "limits that were removed keep their place for an hour and none is left for '" +
-                                 settings.name + "'; raise capacity.limits (now " +
-                                 std::to_string(view_.limit_count) + ") and restart"};
+    return Error{Errc::Busy,
+                 "limits that were removed keep their place for an hour and none is left for '" +
+                     settings.name + "'; raise capacity.limits (now " +
+                     std::to_string(view_.limit_count) + ") and restart"};
   }
-  // Nobody reads the overflow word of an index without a limit; what a former limit owed there is not this one's debt.
+  // Nobody reads the overflow word of an index without a limit; what a former limit owed there is
+  // not this one's debt.
   Word16* overflow = view_.limits[index].overflow;
   for (std::size_t w = 0; w < kMaxWindows; ++w) {
     Word16 old = load16(overflow + w);
@@ -178,8 +189,8 @@ Result<void> Publisher::add_limit(const rule::LimitSettings& settings, std::int6
   return {};
 }
 
-Result<bool> Publisher::change_limit(std::uint32_t index, const rule::LimitSettings& settings, std::int64_t now,
-                                     std::int64_t base_t) {
+Result<bool> Publisher::change_limit(std::uint32_t index, const rule::LimitSettings& settings,
+                                     std::int64_t now, std::int64_t base_t) {
   const std::uint16_t old_id = config(index).rule[0];
   const RuleRecord old = rule(old_id);
   if (same_numbers(old, settings)) return false;
@@ -193,8 +204,9 @@ Result<bool> Publisher::change_limit(std::uint32_t index, const rule::LimitSetti
   }
   const std::uint32_t id = free_rule(now);
   if (id == kNone) {
-    return Error{Errc::Busy, "no rule id is free for limit '" + settings.name +
-                                 "': freed ones rest for an hour; raise capacity.limits and restart, or wait"};
+    return Error{Errc::Busy,
+                 "no rule id is free for limit '" + settings.name +
+                     "': freed ones rest for an hour; raise capacity.limits and restart, or wait"};
   }
   rule(id) = successor(old, old_id, settings, base_t);
   rule(old_id) = predecessor(old, base_t);
@@ -215,7 +227,8 @@ void Publisher::remove_limit(std::uint32_t index, std::int64_t now) {
 
 std::uint32_t Publisher::index_of(std::string_view wanted) noexcept {
   for (std::uint32_t i = 0; i < view_.limit_count; ++i) {
-    if (config(i).windows != 0 && std::string_view{name(i).text, name(i).length} == wanted) return i;
+    if (config(i).windows != 0 && std::string_view{name(i).text, name(i).length} == wanted)
+      return i;
   }
   return kNone;
 }
@@ -240,10 +253,12 @@ void Publisher::write_idle_image() {
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(shadow_.data());
   h.crc32c = crc32c(bytes + sizeof(ImageHead), view_.image_length - sizeof(ImageHead));
   const std::uint64_t current = view_.current();
-  const auto idle = guarded(Guard::WriteIdleImage) ? ~current & kCurrentImageBit : current & kCurrentImageBit;
+  const auto idle =
+      guarded(Guard::WriteIdleImage) ? ~current & kCurrentImageBit : current & kCurrentImageBit;
   auto* image = reinterpret_cast<std::uint64_t*>(const_cast<std::uint8_t*>(view_.image[idle]));
-  // Back to front, so that the head comes last. release: whoever reads a word of this image reads, afterwards, the
-  // `current` that made the other image current, and starts over; pairs with the acquire in read_once().
+  // Back to front, so that the head comes last. release: whoever reads a word of this image reads,
+  // afterwards, the `current` that made the other image current, and starts over; pairs with the
+  // acquire in read_once().
   for (std::size_t i = shadow_.size(); i-- > 0;) {
     if (__atomic_load_n(image + i, __ATOMIC_RELAXED) == shadow_[i]) continue;
     __atomic_store_n(image + i, shadow_[i], __ATOMIC_RELEASE);
@@ -254,7 +269,8 @@ void Publisher::write_idle_image() {
 void Publisher::make_current(int image, std::uint64_t generation) noexcept {
   RulesControl& control = *view_.rules_control;
   // release: pairs with the acquire of View::current(), so the image it names is whole.
-  __atomic_store_n(&control.current, generation << kCurrentGenerationShift | static_cast<std::uint64_t>(image),
+  __atomic_store_n(&control.current,
+                   generation << kCurrentGenerationShift | static_cast<std::uint64_t>(image),
                    __ATOMIC_RELEASE);
   __atomic_fetch_add(&control.changed, 1, __ATOMIC_RELEASE);
   syscall(SYS_futex, &control.changed, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading a rule from the image in shared memory into private pieces. An image is whole while `current` reads the same
-// before and after (I1), so every reader checks `current` again before it acts; until then the numbers may be anything
-// and are only computed with. Fields are loaded with acquire (plain moves on x86), each once.
+// Reading a rule from the image in shared memory into private
+// pieces. An image is whole while `current` reads the same before and after (I1), so every reader
+// checks `current` again before it acts; until then the numbers may be anything and are only
+// computed with. Fields are loaded with acquire (plain moves on x86), each once.
 #pragma once
 #include "rule/bucket_rule.hpp"
 #include "shm/view.hpp"
@@ -28,7 +29,8 @@ inline rule::Piece read_before(const RuleRecord& r) noexcept {
 
 /// Both lines.
 inline rule::TokenRule read_rule(const RuleRecord& r) noexcept {
-  return {read_after(r), read_before(r), read_once(r.valid_from), static_cast<std::uint8_t>(read_once(r.f) & 63)};
+  return {read_after(r), read_before(r), read_once(r.valid_from),
+          static_cast<std::uint8_t>(read_once(r.f) & 63)};
 }
 
 /// The line that holds at `t`.

@@ -13,7 +13,9 @@ using rule::Units;
 
 constexpr int kCoarserBits = 4;
 
-rule::Rate rate_of(const rule::LimitSettings& s) noexcept { return {s.rate_count, s.rate_period_ns}; }
+rule::Rate rate_of(const rule::LimitSettings& s) noexcept {
+  return {s.rate_count, s.rate_period_ns};
+}
 
 void set_after(RuleRecord& r, const rule::Piece& p) noexcept {
   r.mult = p.mult;
@@ -67,8 +69,8 @@ bool same_numbers(const RuleRecord& record, const rule::LimitSettings& s) noexce
          record.burst_tokens == s.burst && record.max_reserve == reserve_of(s);
 }
 
-RuleRecord fresh_rule(const rule::LimitSettings& s, std::uint32_t limit, std::int64_t base_t, bool empty,
-                      std::uint64_t extra) {
+RuleRecord fresh_rule(const rule::LimitSettings& s, std::uint32_t limit, std::int64_t base_t,
+                      bool empty, std::uint64_t extra) {
   const int f = rule::fraction_bits(rate_of(s), s.burst, reserve_of(s) + extra);
   CUTWATER_ASSERT(f >= 0);
   RuleRecord r{};
@@ -105,7 +107,8 @@ RuleRecord keep_used(const RuleRecord& old, const rule::LimitSettings& s, std::i
   return r;
 }
 
-RuleRecord successor(const RuleRecord& old, std::uint16_t old_id, const rule::LimitSettings& s, std::int64_t base_t) {
+RuleRecord successor(const RuleRecord& old, std::uint16_t old_id, const rule::LimitSettings& s,
+                     std::int64_t base_t) {
   const rule::Piece before = read_after(old);
   // The new scale must hold the largest debt of the old one, else a change would forgive it.
   const std::uint64_t owed = (static_cast<std::uint64_t>(before.reach) >> old.f) + 1;
@@ -116,7 +119,8 @@ RuleRecord successor(const RuleRecord& old, std::uint16_t old_id, const rule::Li
   r.pred_den = r.f < old.f ? std::uint64_t{1} << (old.f - r.f) : 1;
   const auto convert = [&](Units debt) {
     using Wide = unsigned __int128;
-    return static_cast<Units>((Wide{static_cast<std::uint64_t>(debt)} * r.pred_num + r.pred_den - 1) / r.pred_den);
+    return static_cast<Units>(
+        (Wide{static_cast<std::uint64_t>(debt)} * r.pred_num + r.pred_den - 1) / r.pred_den);
   };
   r.floor = r.base_n + (before.floor > n ? convert(before.floor - n) : 0);
   r.reach = std::max(r.reach, convert(before.reach));

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // View: where everything of one mapped segment lies, as private pointers and private bounds.
 //
-// Filled once by Segment after the header was checked; every index that comes from shared memory is compared with a
-// bound in here and never with one in shared memory (design 4.13). Plain data, copied freely; valid as long as the
-// Segment that made it. A view of a client has rules mapped read-only; writing through it faults.
+// Filled once by Segment after the header was checked; every index that comes from shared memory is
+// compared with a bound in here and never with one in shared memory (design 4.13). Plain data,
+// copied freely; valid as long as the Segment that made it. A view of a client has rules mapped
+// read-only; writing through it faults.
 #pragma once
 #include <cstdint>
 
@@ -44,7 +45,8 @@ struct View {
   const std::uint8_t* secret = nullptr;   ///< 192 bytes: master secret of the key hash
   std::uint8_t uuid[16] = {};
 
-  /// `current` of the rules (acquire: pairs with the publisher's release, so the image it names is whole).
+  /// `current` of the rules (acquire: pairs with the publisher's release, so the image it names is
+  /// whole).
   [[gnu::always_inline]] std::uint64_t current() const noexcept {
     return __atomic_load_n(&rules_control->current, __ATOMIC_ACQUIRE);
   }
@@ -52,13 +54,16 @@ struct View {
     return *reinterpret_cast<const ImageHead*>(image[current_word & kCurrentImageBit]);
   }
   const LimitConfig& limit_config(std::uint64_t current_word, std::uint32_t index) const noexcept {
-    return reinterpret_cast<const LimitConfig*>(image[current_word & kCurrentImageBit] + image_limits_offset)[index];
+    return reinterpret_cast<const LimitConfig*>(image[current_word & kCurrentImageBit] +
+                                                image_limits_offset)[index];
   }
   const RuleRecord& rule(std::uint64_t current_word, std::uint16_t id) const noexcept {
-    return reinterpret_cast<const RuleRecord*>(image[current_word & kCurrentImageBit] + image_rules_offset)[id];
+    return reinterpret_cast<const RuleRecord*>(image[current_word & kCurrentImageBit] +
+                                               image_rules_offset)[id];
   }
   const NameRecord& limit_name(std::uint64_t current_word, std::uint32_t index) const noexcept {
-    return reinterpret_cast<const NameRecord*>(image[current_word & kCurrentImageBit] + image_names_offset)[index];
+    return reinterpret_cast<const NameRecord*>(image[current_word & kCurrentImageBit] +
+                                               image_names_offset)[index];
   }
 };
 

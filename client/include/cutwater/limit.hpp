@@ -3,15 +3,16 @@
 //
 //   auto api = client.limit("api-per-user").value();
 //   if (auto d = api.try_acquire("alice"); !d.allowed()) return reply_429(d.retry_after());
-//   auto alice = api.key("alice");                 // resolved once: skips hashing and most of the look-up
+//   auto alice = api.key("alice"); // resolved once: skips hashing and most of the look-up
 //   auto d = alice.try_acquire();
 //
-// A decision is made by the calling thread in shared memory: one clock reading, no system call, no allocation, no lock,
-// no daemon (P5). Every call always answers: a limit that a reload removed, or memory that was superseded, is answered
-// Reason::Degraded until the name is there again.
-// Thread safety: every method from any thread at once. Process safety: a forked child goes on deciding at once with the
-// same objects (C066). Lifetime: a Limit or Key must not outlive the Client it came from.
-// Keys: any bytes, 0..kMaxKeyBytes; the empty key is a key like any other; a longer one is answered KeyTooLong.
+// A decision is made by the calling thread in shared memory: one clock reading, no system call, no
+// allocation, no lock, no daemon (P5). Every call always answers: a limit that a reload removed, or
+// memory that was superseded, is answered Reason::Degraded until the name is there again.
+// Thread safety: every method from any thread at once. Process safety: a forked child goes on
+// deciding at once with the same objects (C066). Lifetime: a Limit or Key must not outlive the
+// Client it came from. Keys: any bytes, 0..kMaxKeyBytes; the empty key is a key like any other; a
+// longer one is answered KeyTooLong.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -32,12 +33,14 @@ struct LimitState;
 /// What one ask may want besides a key.
 struct Ask {
   std::uint64_t cost = 1;        ///< tokens, 0..kMaxCost; 0 = a look
-  Nanos max_wait{0};             ///< acquire() only: longest wait for its turn, bounded by the limit's max-wait
+  Nanos max_wait{
+      0};  ///< acquire() only: longest wait for its turn, bounded by the limit's max-wait
 };
 
 class Limit;
 
-/// One key of one limit, resolved once. A value: copy it freely; it re-resolves by itself when the entry moved.
+/// One key of one limit, resolved once. A value: copy it freely; it re-resolves by itself when the
+/// entry moved.
 class CUTWATER_EXPORT Key {
  public:
   Key(const Key& other) noexcept;
@@ -56,7 +59,8 @@ class CUTWATER_EXPORT Key {
   detail::LimitState* state_;
   std::uint64_t lo_, hi_;                       // keyed hash of the key; no copy of the key is kept
   bool valid_;                                  // false: the key was too long
-  mutable std::atomic<std::uint64_t> hint_{~std::uint64_t{0}};   // slot where it was last seen; proved by each swap
+  mutable std::atomic<std::uint64_t> hint_{
+      ~std::uint64_t{0}};  // slot where it was last seen; proved by each swap
 };
 
 class CUTWATER_EXPORT Limit {
@@ -66,26 +70,29 @@ class CUTWATER_EXPORT Limit {
   /// One decision, now. Refused: nothing was written but a counter (P3).
   Decision try_acquire(std::string_view key, std::uint64_t cost = 1) noexcept;
 
-  /// May wait its turn: takes its place in line at once and sleeps until its slice begins, or refuses at once when that
-  /// lies beyond `max_wait` (L4, C092). The line is bounded: burst + rate * max-wait tokens, and max-waiting callers
-  /// asleep per process (beyond: refused with Reason::Full and a hint). The only call that may sleep.
-  /// A process that dies while it waits gives nothing back: its tokens refill.
+  /// May wait its turn: takes its place in line at once and sleeps until its slice begins, or
+  /// refuses at once when that lies beyond `max_wait` (L4, C092). The line is bounded: burst + rate
+  /// * max-wait tokens, and max-waiting callers asleep per process (beyond: refused with
+  /// Reason::Full and a hint). The only call that may sleep. A process that dies while it waits
+  /// gives nothing back: its tokens refill.
   Decision acquire(std::string_view key, Ask ask = {}) noexcept;
 
-  /// As acquire, but does not sleep: starts_in() says when the caller may go. Undo it with refund() when it gives up.
+  /// As acquire, but does not sleep: starts_in() says when the caller may go. Undo it with refund()
+  /// when it gives up.
   Decision reserve(std::string_view key, Ask ask) noexcept;
 
-  /// Many answers: each key alone and in order, the same key twice as if asked twice, one clock reading, prefetched.
-  /// `out` has at least keys.size() elements; each is overwritten.
+  /// Many answers: each key alone and in order, the same key twice as if asked twice, one clock
+  /// reading, prefetched. `out` has at least keys.size() elements; each is overwritten.
   void acquire_batch(std::span<const std::string_view> keys, std::span<Decision> out,
                      std::uint64_t cost = 1) noexcept;
 
   /// What try_acquire would answer. Writes nothing at all, not even a counter (L2).
   Decision peek(std::string_view key, std::uint64_t cost = 1) const noexcept;
 
-  /// Undo of a charge: exact, and only while nobody has charged after it (L7). Returns the tokens given back.
-  /// TooLate: somebody did; the tokens stay spent and the receipt stays good. AlreadyUsed: spent or moved-from.
-  /// InvalidArgument: a decision of another limit, or one that charged nothing.
+  /// Undo of a charge: exact, and only while nobody has charged after it (L7). Returns the tokens
+  /// given back. TooLate: somebody did; the tokens stay spent and the receipt stays good.
+  /// AlreadyUsed: spent or moved-from. InvalidArgument: a decision of another limit, or one that
+  /// charged nothing.
   Result<std::uint64_t> refund(Decision&& decision) noexcept;
   Result<std::uint64_t> refund(Decision& decision) noexcept;
 

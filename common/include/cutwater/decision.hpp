@@ -3,12 +3,12 @@
 //
 //   if (auto d = api.try_acquire("alice"); !d.allowed()) return reply_429(d.retry_after());
 //
-// It keeps the raw numbers of one reading; remaining(), retry_after() and so on compute when asked, so the yes/no path
-// pays nothing for them, and computing them later does not change them (spec limiter 4). The same question gives the
-// same fields whichever way it was asked (P9).
+// It keeps the raw numbers of one reading; remaining(), retry_after() and so on compute when asked,
+// so the yes/no path pays nothing for them, and computing them later does not change them (spec
+// limiter 4). The same question gives the same fields whichever way it was asked (P9).
 //
-// A granted Decision is also the receipt of its charge: refund() spends it once. It moves and is never copied; a
-// moved-from Decision refuses to be refunded (L7, vectors U4, U7).
+// A granted Decision is also the receipt of its charge: refund() spends it once. It moves and is
+// never copied; a moved-from Decision refuses to be refunded (L7, vectors U4, U7).
 // Thread safety: a value. limit_name() stays valid as long as the Client that decided.
 #pragma once
 #include <cstdint>
@@ -22,23 +22,30 @@ namespace cutwater {
 /// Why not. Numbers are those of the protocol (spec messages 5).
 enum class Reason : std::uint8_t {
   Allowed = 0,
-  Limit = 1,      ///< not enough tokens; come back after retry_after()
-  Never = 2,      ///< cost over the burst: no wait helps
+  Limit = 1,  ///< not enough tokens; come back after retry_after()
+  Never = 2,  ///< cost over the burst: no wait helps
   Banned = 3,
   Full = 4,
   Open = 5,
   Probing = 6,
   Expired = 7,
-  Degraded = 8,   ///< could not be decided by the rule: no place (on-full: deny), limit gone, no daemon
-  KeyTooLong = 65,        ///< over kMaxKeyBytes; nothing was charged
-  InvalidArgument = 67,   ///< a cost over kMaxCost; nothing was charged
+  Degraded =
+      8,  ///< could not be decided by the rule: no place (on-full: deny), limit gone, no daemon
+  KeyTooLong = 65,       ///< over kMaxKeyBytes; nothing was charged
+  InvalidArgument = 67,  ///< a cost over kMaxCost; nothing was charged
 };
 
 /// Stable word, e.g. "limit".
 CUTWATER_EXPORT std::string_view name_of(Reason reason) noexcept;
 
 /// Who answered.
-enum class DecidedBy : std::uint8_t { Memory = 0, ThreadLease = 1, Socket = 2, Remote = 3, Private = 4 };
+enum class DecidedBy : std::uint8_t {
+  Memory = 0,
+  ThreadLease = 1,
+  Socket = 2,
+  Remote = 3,
+  Private = 4
+};
 
 /// Marks a value that its maker fills field by field at once: clearing it first would cost a
 /// quarter of a decision.
@@ -75,8 +82,10 @@ struct DecisionData : DecisionNumbers {
 
 class CUTWATER_EXPORT Decision {
  public:
-  static constexpr std::uint8_t kDegraded = 1;        ///< not decided by the rule; policy in reason/on-full
-  static constexpr std::uint8_t kOverflow = 4;        ///< charged to, or refused by, the shared overflow word
+  static constexpr std::uint8_t kDegraded =
+      1;  ///< not decided by the rule; policy in reason/on-full
+  static constexpr std::uint8_t kOverflow =
+      4;  ///< charged to, or refused by, the shared overflow word
   static constexpr std::uint8_t kHint = 64;           ///< retry_after is an estimate, not exact
 
   Decision() = default;
@@ -97,8 +106,9 @@ class CUTWATER_EXPORT Decision {
 
   /// Whole tokens left after this decision; 0 in debt.
   std::uint64_t remaining() const noexcept;
-  /// Wait until the asked cost is there for a lone caller: exact to 1 ns or one unit of the limit's clock, 0 when
-  /// allowed, never 0 while refused, kNever for Reason::Never. An estimate when is_hint().
+  /// Wait until the asked cost is there for a lone caller: exact to 1 ns or one unit of the limit's
+  /// clock, 0 when allowed, never 0 while refused, kNever for Reason::Never. An estimate when
+  /// is_hint().
   Nanos retry_after() const noexcept;
   /// Until the bucket is full again.
   Nanos reset_after() const noexcept;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Result<T>: how everything in cutwater fails. It holds either a value or an Error; nothing of ours throws.
+// Result<T>: how everything in cutwater fails. It holds either
+// a value or an Error; nothing of ours throws.
 //
 //   auto client = cutwater::Client::open();
 //   if (!client) { std::cerr << client.error().text() << '\n'; return 1; }

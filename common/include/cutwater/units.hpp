@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Units of the public interface. Time is std::chrono, tokens are plain counts that say so in their names.
+// Units of the public interface. Time is std::chrono, tokens
+// are plain counts that say so in their names.
 #pragma once
 #include <chrono>
 #include <cstdint>

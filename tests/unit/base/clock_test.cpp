@@ -60,7 +60,8 @@ TEST(SegmentClock, CountsFromItsEpoch) {
 
 TEST(SegmentClock, ByCounterAgreesWithByClock) {
   const std::int64_t epoch = boottime_ns() - 1'000'000'000;
-  const SegmentClock by_counter = SegmentClock::tsc(epoch), by_clock = SegmentClock::boottime(epoch);
+  const SegmentClock by_counter = SegmentClock::tsc(epoch),
+                     by_clock = SegmentClock::boottime(epoch);
 
   const std::int64_t before = by_clock.now();
   const std::int64_t reading = by_counter.now();

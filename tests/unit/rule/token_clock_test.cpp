@@ -39,9 +39,11 @@ struct Scale {
 };
 
 TEST(TokenClock, ScaleLeavesRoomForTheHorizonAndTheBurst) {
-  for (const Scale& s : {Scale{{10'000'000, 1'000'000'000}, 1, 9}, Scale{{10, 1'000'000'000}, 10, 29},
-                         Scale{{1, kDay}, 1'000'000'000, 31}, Scale{{1, kDay}, 1, 40}}) {
-    EXPECT_EQ(fraction_bits(s.rate, s.burst, 0), s.f) << s.rate.count << " per " << s.rate.period_ns;
+  for (const Scale& s :
+       {Scale{{10'000'000, 1'000'000'000}, 1, 9}, Scale{{10, 1'000'000'000}, 10, 29},
+        Scale{{1, kDay}, 1'000'000'000, 31}, Scale{{1, kDay}, 1, 40}}) {
+    EXPECT_EQ(fraction_bits(s.rate, s.burst, 0), s.f)
+        << s.rate.count << " per " << s.rate.period_ns;
   }
 }
 
@@ -53,7 +55,8 @@ TEST(TokenClock, RefusesARateOfZero) {
   EXPECT_FALSE(set_slope(piece, {1, 0}, 10));
 }
 
-// C001: due exactly at the first nanosecond at or after the due time, refused one nanosecond before.
+// C001: due exactly at the first nanosecond at or after the due time, refused one nanosecond
+// before.
 TEST(TokenClock, C001DueTimesAreExactForRandomRatesIncludingPrimes) {
   std::mt19937_64 random(1);
   const std::uint64_t primes[] = {2, 3, 7, 13, 9973, 65537, 999983, 9999991};
@@ -86,7 +89,8 @@ TEST(TokenClock, C001TheThreeNamedRates) {
   }
 }
 
-// T1: a due time inverts the clock exactly, also for rates up to 10M/s, over both pieces, over the whole horizon.
+// T1: a due time inverts the clock exactly, also for rates up to 10M/s, over both pieces, over the
+// whole horizon.
 TEST(TokenClock, DueTimeInvertsTheClockInAHundredThousandCases) {
   std::mt19937_64 random(2);
   for (int i = 0; i < 100'000; ++i) {
@@ -102,7 +106,8 @@ TEST(TokenClock, DueTimeInvertsTheClockInAHundredThousandCases) {
       next.base_n = units_at(rule.after, split);
       rule.after = next;
     }
-    const Units ahead = static_cast<Units>(random() % static_cast<std::uint64_t>(rule.after.burst + 1));
+    const Units ahead =
+        static_cast<Units>(random() % static_cast<std::uint64_t>(rule.after.burst + 1));
     const Units want = units_at(rule.piece_at(now), now) + ahead;
     const std::int64_t due = due_time(rule, now, want);
     if (due == kNeverNs) continue;
@@ -116,7 +121,8 @@ TEST(TokenClock, DueTimeInvertsTheClockInAHundredThousandCases) {
 
 // C005, C021: no overflow after long idle times and for long periods; UBSan builds trap otherwise.
 TEST(TokenClock, C005LongIdleTimesNeverOverflow) {
-  for (const Rate rate : {Rate{500'000, 1'000'000'000}, Rate{10'000'000, 1'000'000'000}, Rate{1, 3650 * kDay}}) {
+  for (const Rate rate :
+       {Rate{500'000, 1'000'000'000}, Rate{10'000'000, 1'000'000'000}, Rate{1, 3650 * kDay}}) {
     const TokenRule rule = make_rule(rate, 1'000'000'000);
     for (const std::int64_t idle : {std::int64_t{1}, std::int64_t{43'200'000'000'000},
                                     400 * static_cast<std::int64_t>(kDay), kClockHorizonNs}) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buckets in a private segment on the stepped clock: found, first sight, no place, undo, reset, change.
+// Buckets in a private segment on the stepped clock: found,
+// first sight, no place, undo, reset, change.
 #include "shm/bucket.hpp"
 
 #include <gtest/gtest.h>
@@ -17,7 +18,8 @@ namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;
 
-rule::LimitSettings limit_of(std::string name, std::uint64_t count, std::uint64_t period_ns, std::uint64_t burst) {
+rule::LimitSettings limit_of(std::string name, std::uint64_t count, std::uint64_t period_ns,
+                             std::uint64_t burst) {
   rule::LimitSettings settings;
   settings.name = std::move(name);
   settings.rate_count = count;
@@ -135,7 +137,8 @@ TEST_F(BucketTest, AFullTableSharesOneOverflowWord) {
     else ++placed;
   }
 
-  // A new key starts with the debt of the overflow word (I9): once that is spent, no new key is admitted.
+  // A new key starts with the debt of the overflow word (I9): once that is spent, no new key is
+  // admitted.
   EXPECT_GT(placed, 1000);
   EXPECT_LE(placed, 2048);
   EXPECT_EQ(overflowed, 2);
@@ -191,7 +194,8 @@ TEST_F(BucketTest, TheSweepConvertsTheRestAndFreesTheOldId) {
 
   while (!publisher_->sweep(1000)) {}
 
-  for (int i = 0; i < 100; ++i) EXPECT_EQ(take("api", "key" + std::to_string(i)).reason, Reason::Limit);
+  for (int i = 0; i < 100; ++i)
+    EXPECT_EQ(take("api", "key" + std::to_string(i)).reason, Reason::Limit);
   publish({limit_of("api", 10'000'000, kSecond, 7)});
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stripes: one writer each, sums that never fall, given back by thread exit and by the reap of a row.
+// Stripes: one writer each, sums that never fall, given back by
+// thread exit and by the reap of a row.
 #include "shm/counters.hpp"
 
 #include <sys/wait.h>

@@ -243,7 +243,8 @@ TEST(EventLog, AKilledWritersRecordIsGivenUpWhenManyCameAfterIt) {
   EXPECT_EQ(page.lost, 1U);
 }
 
-// EventChecksum: a writer that was stopped for a whole turn of the ring tears the record of another.
+// EventChecksum: a writer that was stopped for a whole turn of the ring tears the record of
+// another.
 TEST_F(EventLogTest, ARecordTornByALateWriterIsSkipped) {
   Hold hold("event_log.half_written");
   std::thread late([&] {

@@ -56,7 +56,8 @@ TEST(Layout, NoWordNeedsALockOfTheCompiler) {
 }
 
 TEST(Layout, TagFieldsFillTheWordWithoutOverlap) {
-  const std::uint64_t fingerprint = ((std::uint64_t{1} << kFingerprintBits) - 1) << kFingerprintShift;
+  const std::uint64_t fingerprint = ((std::uint64_t{1} << kFingerprintBits) - 1)
+                                    << kFingerprintShift;
 
   EXPECT_EQ(fingerprint | kTagAlt | kTagTentative | kTagRuleMask, ~std::uint64_t{0});
   EXPECT_EQ(fingerprint & (kTagAlt | kTagTentative | kTagRuleMask), 0U);

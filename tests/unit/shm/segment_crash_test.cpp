@@ -19,7 +19,8 @@ using test::TmpfsDirectory;
 constexpr int kStopsMax = 100;
 int stops_left = 0;
 
-/// Runs `body` in a child that is killed at its `stop`-th named stop; false when it never came there.
+/// Runs `body` in a child that is killed at its `stop`-th named stop; false when it never came
+/// there.
 bool kill_at_stop(int stop, const std::function<void()>& body) {
   const pid_t child = fork();
   if (child == 0) {
@@ -47,7 +48,8 @@ void expect_next_not_half_made(const TmpfsDirectory& directory) {
   SegmentFiles files;
   const char* const names[] = {"rules", "state", "stats"};
   for (std::size_t i = 0; i < 3; ++i) {
-    fds[i].reset(openat(directory.fd(), (std::string(names[i]) + ".next").c_str(), O_RDWR | O_CLOEXEC));
+    fds[i].reset(
+        openat(directory.fd(), (std::string(names[i]) + ".next").c_str(), O_RDWR | O_CLOEXEC));
     if (!fds[i]) fds[i].reset(openat(directory.fd(), names[i], O_RDWR | O_CLOEXEC));
     if (!fds[i]) return;
     files[i] = fds[i].get();

@@ -23,7 +23,8 @@ class SegmentRefusal : public testing::Test {
     ASSERT_TRUE(Segment::open_files(directory_.fd(), Access::Client));
   }
 
-  /// Changes a header, its checksum made right again, and expects `code` with `text` in the message.
+  /// Changes a header, its checksum made right again, and expects `code` with `text` in the
+  /// message.
   void expect_refused(const char* file, const std::function<void(FileHeader&)>& change, Errc code,
                       const std::string& text) {
     test::change_header(directory_.fd(), file, change);
@@ -89,7 +90,8 @@ TEST_F(SegmentRefusal, TruncatedByOnePage) {
 }
 
 TEST_F(SegmentRefusal, ForeignMagic) {
-  expect_refused("state", [](FileHeader& header) { header.magic ^= 1; }, Errc::Damaged, "foreign magic");
+  expect_refused(
+      "state", [](FileHeader& header) { header.magic ^= 1; }, Errc::Damaged, "foreign magic");
 }
 
 TEST_F(SegmentRefusal, AnotherLayout) {
@@ -140,7 +142,8 @@ TEST_F(SegmentRefusal, EveryFlippedBitOfAHeader) {
       ASSERT_EQ(pread(fd.get(), &byte, 1, at), 1);
       const auto flipped = static_cast<std::uint8_t>(byte ^ (1 << (at % 8)));
       ASSERT_EQ(pwrite(fd.get(), &flipped, 1, at), 1);
-      EXPECT_FALSE(Segment::open_files(directory_.fd(), Access::ReadOnly)) << file << " byte " << at;
+      EXPECT_FALSE(Segment::open_files(directory_.fd(), Access::ReadOnly))
+          << file << " byte " << at;
       ASSERT_EQ(pwrite(fd.get(), &byte, 1, at), 1);
     }
   }
@@ -156,8 +159,9 @@ TEST_F(SegmentRefusal, AChecksumThatDoesNotFit) {
 }
 
 TEST_F(SegmentRefusal, ARegionBehindTheEnd) {
-  expect_refused("state", [](FileHeader& h) { region_of(h, RegionKind::Rows).offset = h.total_length; },
-                 Errc::Damaged, "region rows reaches out of bounds");
+  expect_refused(
+      "state", [](FileHeader& h) { region_of(h, RegionKind::Rows).offset = h.total_length; },
+      Errc::Damaged, "region rows reaches out of bounds");
 }
 
 TEST_F(SegmentRefusal, ARegionWithTooMany) {
@@ -238,7 +242,8 @@ TEST_F(SegmentRefusal, StripesForAnotherNumberOfLimits) {
 TEST_F(SegmentRefusal, AnotherBoot) {
   EXPECT_FALSE(files_of_another_boot(directory_.fd()));
   for (const char* file : {"rules", "state", "stats"}) {
-    test::change_header(directory_.fd(), file, [](FileHeader& header) { header.boot_id[3] ^= 0x40; });
+    test::change_header(directory_.fd(), file,
+                        [](FileHeader& header) { header.boot_id[3] ^= 0x40; });
   }
 
   expect_refused(Errc::Damaged, "of another boot");
@@ -254,13 +259,15 @@ TEST_F(SegmentRefusal, OneFileOfAnotherBootIsDamage) {
 
 TEST_F(SegmentRefusal, AnotherTimeNamespace) {
   if (time_namespace_of_self() == 0) GTEST_SKIP() << "this kernel has no time namespaces";
-  expect_refused("rules", [](FileHeader& header) { header.time_namespace += 1; }, Errc::ClockMismatch,
-                 "another time namespace");
+  expect_refused(
+      "rules", [](FileHeader& header) { header.time_namespace += 1; }, Errc::ClockMismatch,
+      "another time namespace");
 }
 
 TEST_F(SegmentRefusal, AClockThatBeginsAtAnImpossibleTime) {
-  expect_refused("rules", [](FileHeader& h) { h.epoch_ns = std::numeric_limits<std::int64_t>::min(); },
-                 Errc::Damaged, "impossible time");
+  expect_refused(
+      "rules", [](FileHeader& h) { h.epoch_ns = std::numeric_limits<std::int64_t>::min(); },
+      Errc::Damaged, "impossible time");
 }
 
 TEST_F(SegmentRefusal, AClockThatDoesNotExist) {

@@ -239,7 +239,8 @@ TEST(SegmentFiles, SettingAsideKeepsTheFilesForALook) {
 
   ASSERT_TRUE(set_aside_files(directory.fd()));
 
-  EXPECT_TRUE(directory.has("rules.bad") && directory.has("state.bad") && directory.has("stats.bad"));
+  EXPECT_TRUE(directory.has("rules.bad") && directory.has("state.bad") &&
+              directory.has("stats.bad"));
   EXPECT_EQ(Segment::open_files(directory.fd(), Access::ReadOnly).error().code(), Errc::NoDaemon);
 }
 

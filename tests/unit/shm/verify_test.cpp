@@ -95,7 +95,8 @@ class VerifyTest : public testing::Test {
   }
   void expect_found(const std::string& text) const {
     EXPECT_FALSE(verify(view()).ok());
-    EXPECT_NE(texts().find(text), std::string::npos) << "looked for: " << text << "\nfound:\n" << texts();
+    EXPECT_NE(texts().find(text), std::string::npos) << "looked for: " << text << "\nfound:\n"
+                                                     << texts();
   }
 
   std::unique_ptr<Segment> segment_;
@@ -158,7 +159,8 @@ TEST_F(VerifyTest, StaysQuietOnASegmentInUse) {
   for (int i = 0; i < 200; ++i) {
     const VerifyReport report = verify(view());
     findings += report.findings_total;
-    if (first.empty() && !report.ok()) first = report.findings[0].place + ": " + report.findings[0].text;
+    if (first.empty() && !report.ok())
+      first = report.findings[0].place + ": " + report.findings[0].text;
   }
   stop.store(true);
   user.join();
@@ -284,7 +286,8 @@ TEST_F(VerifyTest, FindsAnEntryOfAnUnknownRule) {
   Word16& slot = used_slot();
   slot.lo = (slot.lo & ~kTagRuleMask) | 17;
 
-  expect_found("bucket slot " + std::to_string(index_of(slot)) + ": names rule 17, which does not exist");
+  expect_found("bucket slot " + std::to_string(index_of(slot)) +
+               ": names rule 17, which does not exist");
 }
 
 TEST_F(VerifyTest, FindsATatBeyondReach) {
