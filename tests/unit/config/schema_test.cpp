@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/schema.hpp"
 
+#include <fstream>
+#include <iterator>
 #include <set>
 
 #include "config/value.hpp"
@@ -84,6 +86,21 @@ TEST(Schema, HelpNamesEveryKeyWithItsDefault) {
     const std::size_t end = help.find('\n', at);
     EXPECT_LE(end - at, 110U) << help.substr(at, end - at);
     at = end + 1;
+  }
+}
+
+TEST(Schema, TheShippedFileLoadsAndShowsEveryKey) {
+  std::ifstream file(CUTWATER_EXAMPLE);
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+
+  const Config config = config_of(text);
+
+  EXPECT_FALSE(config.limits.empty());
+  for (const Key& key : schema()) {
+    EXPECT_NE(text.find(std::string(key.name) + ":"), std::string::npos) << key.name;
+    if (key.block == kLimitBlock || key.fallback.empty()) continue;
+    const std::string path = std::string(key.block) + "." + std::string(key.name);
+    EXPECT_EQ(config.find_value(path)->text, key.fallback) << path;
   }
 }
 
