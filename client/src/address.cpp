@@ -76,7 +76,10 @@ Result<Address> find_address(std::string_view given) {
   if (const std::string wanted = variable("CUTWATER_ADDRESS"); !wanted.empty()) {
     return parse(wanted, "CUTWATER_ADDRESS");
   }
-  const std::vector<std::string> places = usual_sockets();
+  return first_socket(usual_sockets());
+}
+
+Result<Address> first_socket(const std::vector<std::string>& places) {
   for (const std::string& place : places) {
     if (is_socket(place)) return Address{place, "usual place"};
   }

@@ -30,4 +30,7 @@ Result<Address> find_address(std::string_view given);
 /// The usual sockets in order, for messages and `cutwaterctl`.
 std::vector<std::string> usual_sockets();
 
+/// The first of `places` where a socket lies; NoDaemon as above.
+Result<Address> first_socket(const std::vector<std::string>& places);
+
 }  // namespace cutwater::client

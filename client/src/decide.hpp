@@ -55,8 +55,8 @@ void count_flags(const ThreadCounter& counter, std::uint32_t limit,
   }
 }
 
-/// One charge with everything around it. `cost` (over 0) and the key were checked; `hash_key()` makes
-/// the key's hash, as late as is good for the machine. Fills all of `out`.
+/// One charge with everything around it. `cost` (over 0) and the key were checked; `hash_key()`
+/// makes the key's hash, as late as is good for the machine. Fills all of `out`.
 template <class HashKey>
 [[gnu::always_inline]] inline void decide_hashing(LimitState& state, HashKey&& hash_key,
                                                   std::uint64_t cost, std::uint64_t& hint,
@@ -70,8 +70,8 @@ template <class HashKey>
     key = hash_key();
     shm::prefetch(view, key);
   }
-  // First of all that can wait for it: reading the clock takes longer than the rest, which runs in its shadow. An older
-  // stamp is never wrong, only a little stricter.
+  // First of all that can wait for it: reading the clock takes longer than the rest, which runs in
+  // its shadow. An older stamp is never wrong, only a little stricter.
   notice_reload(state);
   if (state.lease_tokens.load(std::memory_order_relaxed) != 0) [[unlikely]] {
     if (spend_lease(state, hash_key(), cost, out)) return;

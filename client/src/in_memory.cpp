@@ -109,9 +109,9 @@ Result<void> Client::Core::reload(std::string_view yaml) {
   if (!config) return config.error();
   auto published = publish(*own_->publisher, view_, *config);
   if (!published) return published.error();
-  if (own_->clock && published->effective_ns > view_.clock.now()) {
-    own_->clock->move_to(published->effective_ns - kSteppedOriginNs);
-  }
+  // The publisher has moved this segment's word to the moment of the change; the clock follows, and
+  // every other client on it.
+  if (own_->clock) own_->clock->move_to(view_.clock.now() - kSteppedOriginNs);
   return {};
 }
 
