@@ -1,107 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// verify says nothing about an honest segment and finds each damage that is planted (C143).
-#include "shm/verify.hpp"
-
-#include <memory>
+// verify says nothing about an honest segment and finds what is planted in buckets, rows, stripes and
+// events (C143). The rule image: verify_image_test.cpp.
+#include <atomic>
 #include <thread>
 
-#include "shm/bucket.hpp"
 #include "shm/bucket_table.hpp"
-#include "shm/counters.hpp"
-#include "shm/event_log.hpp"
-#include "shm/image.hpp"
-#include "shm/process_table.hpp"
-#include "shm/publisher.hpp"
-#include "unit/shm/memory_support.hpp"
+#include "unit/shm/verify_support.hpp"
 
 namespace cutwater::shm {
 namespace {
 
-constexpr std::uint64_t kSecondNs = 1'000'000'000;
-
-rule::LimitSettings limit_of(const char* name, std::uint64_t count, std::uint64_t burst) {
-  rule::LimitSettings settings;
-  settings.name = name;
-  settings.rate_count = count;
-  settings.rate_period_ns = kSecondNs;
-  settings.burst = burst;
-  return settings;
-}
-
-/// A segment in use: two limits, 40 keys in debt, three rows, a stripe, events.
-class VerifyTest : public testing::Test {
- protected:
-  void SetUp() override {
-    SegmentOptions options = test::stepped_options();
-    options.capacity.keys = 256;
-    auto made = Segment::create_private(options);
-    ASSERT_TRUE(made) << made.error().text();
-    segment_ = std::make_unique<Segment>(std::move(made).value());
-    publisher_ = std::make_unique<Publisher>(view());
-    ASSERT_TRUE(publisher_->publish({limit_of("api", 1, 5), limit_of("login", 2, 10)}, 1));
-    step_clock(view(), view().clock.now() + 100);
-    charge_keys();
-    RowTable rows(view(), true);
-    ASSERT_TRUE(rows.grant({.kind = RowKind::Daemon, .pid = 1, .name = "daemon"}));
-    ASSERT_TRUE(rows.grant({.pid = 2, .name = "worker"}));
-    const auto dead = rows.grant({.pid = 3, .name = "gone"});
-    rows.mark_dead(*dead);
-    claim_stripe(view(), {std::uint64_t{2} << 32 | 1, 1}).add(0, LimitCounter::Allowed, 7);
-    for (int i = 0; i < 3; ++i) append_event(view(), Event{});
-    ASSERT_TRUE(verify(view()).ok()) << texts();
-  }
-
-  void charge_keys() {
-    for (const char* limit : {"api", "login"}) {
-      const LimitSecret secret = make_limit_secret(view().secret, limit);
-      for (int i = 0; i < 20; ++i) {
-        const BucketAsk ask{find_limit(view(), limit), hash_key(secret, std::to_string(i)), 2, 0};
-        DecisionData out;
-        std::uint64_t hint = kNoSlot;
-        ASSERT_EQ(charge(view(), ask, hint, out), Outcome::Answered);
-      }
-    }
-  }
-  const View& view() const { return segment_->view(); }
-  Word16& used_slot() const {
-    for (std::uint64_t i = 0; i < view().slot_count; ++i) {
-      if (view().slots[i].lo != 0) return view().slots[i];
-    }
-    std::abort();
-  }
-  std::uint64_t index_of(const Word16& slot) const {
-    return static_cast<std::uint64_t>(&slot - view().slots);
-  }
-  RuleRecord& rule(std::uint16_t id) const {
-    return const_cast<RuleRecord&>(view().rule(view().current(), id));
-  }
-  LimitConfig& limit(std::uint32_t index) const {
-    return const_cast<LimitConfig&>(view().limit_config(view().current(), index));
-  }
-  NameRecord& name(std::uint32_t index) const {
-    return const_cast<NameRecord&>(view().limit_name(view().current(), index));
-  }
-  /// Somebody who changes the image may also change its sum.
-  void make_image_sum_right() const {
-    const int image = static_cast<int>(view().current() & kCurrentImageBit);
-    const_cast<ImageHead&>(view().image_head(view().current())).crc32c = image_crc(view(), image);
-  }
-  std::string texts() const {
-    std::string out;
-    for (const Finding& finding : verify(view()).findings) {
-      out += finding.place + ": " + finding.text + "\n";
-    }
-    return out;
-  }
-  void expect_found(const std::string& text) const {
-    EXPECT_FALSE(verify(view()).ok());
-    EXPECT_NE(texts().find(text), std::string::npos) << "looked for: " << text << "\nfound:\n"
-                                                     << texts();
-  }
-
-  std::unique_ptr<Segment> segment_;
-  std::unique_ptr<Publisher> publisher_;
-};
+using test::VerifyTest;
 
 TEST_F(VerifyTest, CountsWhatIsThere) {
   const VerifyReport report = verify(view());
@@ -166,118 +75,6 @@ TEST_F(VerifyTest, StaysQuietOnASegmentInUse) {
   user.join();
 
   EXPECT_EQ(findings, 0U) << first;
-}
-
-// ---- the rule image ----
-
-TEST_F(VerifyTest, FindsAFlippedBitAnywhereInTheImage) {
-  auto* image = const_cast<std::uint8_t*>(view().image[view().current() & kCurrentImageBit]);
-  for (std::uint64_t at = sizeof(ImageHead); at < view().image_length; at += 97) {
-    image[at] ^= 0x20;
-    EXPECT_FALSE(verify(view()).ok()) << at;
-    image[at] ^= 0x20;
-  }
-  EXPECT_TRUE(verify(view()).ok());
-}
-
-TEST_F(VerifyTest, FindsAWrongSum) {
-  const_cast<ImageHead&>(view().image_head(view().current())).crc32c ^= 1;
-
-  expect_found(": its checksum is wrong");
-}
-
-TEST_F(VerifyTest, FindsAHeadThatCountsTooMuch) {
-  auto& head = const_cast<ImageHead&>(view().image_head(view().current()));
-  head.rules = view().rule_count + 1;
-
-  expect_found("counts more rules than reserved");
-}
-
-TEST_F(VerifyTest, FindsAKindThatDoesNotExist) {
-  rule(2).kind = 77;
-  make_image_sum_right();
-
-  expect_found("rule 2: has a kind that does not exist");
-}
-
-TEST_F(VerifyTest, FindsNumbersNoConfigurationGives) {
-  const RuleRecord honest = rule(2);
-  const auto plant = [&](auto change) {
-    rule(2) = honest;
-    change(rule(2));
-    make_image_sum_right();
-    expect_found("rule 2: has numbers that no configuration gives");
-  };
-
-  plant([](RuleRecord& r) { r.mult = 5; });
-  plant([](RuleRecord& r) { r.shift = 1; });
-  plant([](RuleRecord& r) { r.shift = 200; });
-  plant([](RuleRecord& r) { r.f = 63; });
-  plant([](RuleRecord& r) { r.burst = -1; });
-  plant([](RuleRecord& r) { r.reach = std::numeric_limits<std::int64_t>::max(); });
-  plant([](RuleRecord& r) { r.base_n = std::numeric_limits<std::int64_t>::min(); });
-  plant([](RuleRecord& r) { r.base_t = std::numeric_limits<std::int64_t>::min(); });
-  plant([](RuleRecord& r) { r.valid_from = std::numeric_limits<std::int64_t>::max(); });
-}
-
-TEST_F(VerifyTest, FindsARuleOfNoLimitAndOfNoWindow) {
-  rule(2).limit = 9999;
-  rule(3).window = 17;
-  make_image_sum_right();
-
-  expect_found("rule 2: belongs to a limit that does not exist");
-  expect_found("rule 3: belongs to a window that does not exist");
-}
-
-TEST_F(VerifyTest, FindsALimitWithAForeignRule) {
-  limit(0).rule[0] = limit(1).rule[0];
-  make_image_sum_right();
-
-  expect_found("limit 0: names rule 3, which belongs to another limit or window");
-}
-
-TEST_F(VerifyTest, FindsALimitWithARuleThatDoesNotExist) {
-  limit(0).rule[0] = 65'000;
-  make_image_sum_right();
-
-  expect_found("limit 0: names rule 65000, which does not exist");
-}
-
-TEST_F(VerifyTest, FindsALimitWithTooManyWindowsAndAnUnknownChoice) {
-  limit(0).windows = 200;
-  limit(1).on_full = 9;
-  make_image_sum_right();
-
-  expect_found("limit 0: has more windows than there are");
-  expect_found("limit 1: has an on-full that does not exist");
-}
-
-TEST_F(VerifyTest, FindsBadNames) {
-  name(0).length = 255;
-  name(1).text[0] = '\n';
-  make_image_sum_right();
-
-  expect_found("limit 0: its name has an impossible length");
-  expect_found("limit 1: its name has characters no name has");
-}
-
-TEST_F(VerifyTest, FindsTwoLimitsOfOneName) {
-  name(1) = name(0);
-  make_image_sum_right();
-
-  expect_found("limit 1: has the name of limit 0");
-}
-
-TEST_F(VerifyTest, FindsGenerationZero) {
-  view().rules_control->current &= 3;
-
-  expect_found("control page: `current` has generation 0");
-}
-
-TEST_F(VerifyTest, FindsAnImpossibleSteppedClock) {
-  view().state_control->stepped_ns = -1;
-
-  expect_found("stepped clock: stands at an impossible time");
 }
 
 // ---- buckets ----
