@@ -126,8 +126,8 @@ bool rescan(const View& view, const Frame& frame, const Place& place, std::uint3
         const bool mine = fields == (place.fp_bits | alt) &&
                           (id == frame.id || belongs(view, frame.c, id, limit, kWindow0));
         if (!mine) break;
-        const bool lower = guarded(Guard::InsertLowerAddressWins) ? slot < own.slot : slot > own.slot;
-        if (!is_claim(word.lo) || lower) {
+        if (is_claim(word.lo) && !guarded(Guard::InsertLowerAddressWins)) break;
+        if (!is_claim(word.lo) || slot < own.slot) {
           withdraw(own);
           return false;
         }

@@ -33,7 +33,7 @@ Attempt refuse(const View& view, const Frame& frame, Units level, DecisionData& 
 Attempt share(const View& view, const BucketAsk& ask, const Place& place, Frame frame, DecisionData& out) noexcept {
   const std::uint32_t limit = ask.limit.index;
   Word16* word = &view.limits[limit].overflow[kWindow0];
-  const std::int64_t lead = view.clock.is_stepped() || !guarded(Guard::OverflowWaitsForStart) ? 0 : kLeadNs;
+  const std::int64_t lead = view.clock.is_stepped() ? 0 : kLeadNs;
   const Units ahead = rule::units_at(frame.piece, frame.t + lead);
   Word16 seen = load16(word);
   Units tat = 0;
@@ -46,6 +46,7 @@ Attempt share(const View& view, const BucketAsk& ask, const Place& place, Frame 
   if (!step.granted) return refuse(view, frame, rule::effective(frame.piece, frame.n, tat), out);
   if (view.current() != frame.c) return Attempt::StartOver;
   const Word16 charged{frame.id, static_cast<std::uint64_t>(step.y)};
+  CUTWATER_SYNC_POINT("overflow.before_charge");
   if (!cas16(word, seen, charged)) return Attempt::StartOver;
   CUTWATER_SYNC_POINT("overflow.after_charge");
   const auto give_back = [&] {
@@ -56,9 +57,13 @@ Attempt share(const View& view, const BucketAsk& ask, const Place& place, Frame 
   if (guarded(Guard::OverflowRescan) && key_has_place(view, frame, place, limit)) return give_back();
   std::int64_t stamp = guarded(Guard::OverflowSecondClock) ? view.clock.now() : frame.t;
   if (guarded(Guard::OverflowSecondClock) && rule::units_at(frame.piece, stamp) > step.eff) return give_back();
-  if (frame.reserve == 0 && lead != 0) {
+  // A reload since: by the new rule a member may have been made, spent, refilled and replaced beyond x.
+  if (view.current() != frame.c) return give_back();
+  if (guarded(Guard::OverflowWaitsForStart) && frame.reserve == 0 && lead != 0) {
     const std::int64_t start = rule::time_when(frame.piece, step.y - frame.piece.burst);
-    for (int reads = 0; stamp < start && reads < kMaxClockReads; ++reads) stamp = view.clock.now();
+    std::int64_t seen_t = stamp;
+    for (int reads = 0; seen_t < start && reads < kMaxClockReads; ++reads) seen_t = view.clock.now();
+    stamp = std::max(stamp, start);
   }
   frame.t = stamp;
   frame.n = rule::units_at(frame.piece, stamp);
