@@ -41,18 +41,14 @@ void sleep_until(const shm::View& view, std::int64_t t) {
   while (clock_nanosleep(CLOCK_BOOTTIME, TIMER_ABSTIME, &until, nullptr) != 0) {}
 }
 
-/// Everything an earlier change left to do, all at once: a private segment has no loop of its own.
-void finish_sweep(shm::Publisher& publisher, const shm::View& view) {
-  while (publisher.sweep_due() && !publisher.sweep(view.slot_count)) {}
-}
-
 Result<shm::PublishReport> publish(shm::Publisher& publisher, const shm::View& view,
                                    const config::Config& config) {
   if (view.clock.now() < publisher.ready_at()) {
     if (view.clock.is_stepped()) shm::step_clock(view, publisher.ready_at());
     else sleep_until(view, publisher.ready_at());       // at most shm::kPublishAheadNs
   }
-  finish_sweep(publisher, view);
+  // What an earlier change left to convert, all at once: a private segment has no loop of its own.
+  while (!publisher.sweep(view.slot_count)) {}
   return publisher.publish(config.limits, config.hash);
 }
 
