@@ -206,6 +206,7 @@ pid_t child_with_lock(const MemoryDirectory& directory, Next next) {
   return child;
 }
 
+// covers: C126
 TEST_F(Lock, TheSecondTakerIsToldWhoHoldsIt) {
   const auto first = take_lock(directory_);
   ASSERT_TRUE(first);
@@ -229,6 +230,7 @@ TEST_F(Lock, IsSeenByWhoLooksAndNotKeptByLooking) {
   EXPECT_TRUE(take_lock(directory_));
 }
 
+// covers: C044, C126
 TEST_F(Lock, FallsWithAKilledHolder) {
   const pid_t holder = child_with_lock(directory_, [] { pause(); });
   const auto busy = take_lock(directory_);

@@ -102,6 +102,7 @@ TEST_F(RowTableTest, TheRowThatWasFreeTheLongestIsGrantedNext) {
   EXPECT_EQ(rows.grant(client(102))->index, held[9].index);
 }
 
+// covers: C058
 TEST_F(RowTableTest, ASuccessorInARowIsNotItsPredecessor) {
   RowTable rows(view(), true);
   std::vector<RowGrant> held;
@@ -130,6 +131,7 @@ TEST_F(RowTableTest, AFullTableSaysSo) {
   EXPECT_EQ(rows.live_count(), kClientRows);
 }
 
+// covers: C057
 TEST_F(RowTableTest, TenThousandLivesDoNotUseItUp) {
   RowTable rows(view(), true);
   std::vector<RowGrant> live;

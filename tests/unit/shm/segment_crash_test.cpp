@@ -58,6 +58,7 @@ void expect_next_not_half_made(const TmpfsDirectory& directory) {
   if (segment) expect_whole(*segment);
 }
 
+// covers: C045
 TEST(SegmentCrash, AKilledCreationLeavesNothingOrAWholeMemory) {
   int stop = 1;
   for (; stop < kStopsMax; ++stop) {
@@ -83,6 +84,7 @@ TEST(SegmentCrash, AKilledCreationLeavesNothingOrAWholeMemory) {
   EXPECT_GT(stop, 15);   // the stops were really passed
 }
 
+// covers: C045
 TEST(SegmentCrash, AKilledReplacementNeverMixesTwoMemories) {
   for (int stop = 1; stop < kStopsMax; ++stop) {
     SCOPED_TRACE("stop " + std::to_string(stop));

@@ -133,6 +133,7 @@ TEST_F(SegmentRefusal, FilesOfTwoMemories) {
   expect_refused(Errc::Damaged, "uuid differs");
 }
 
+// covers: C033, C143
 TEST_F(SegmentRefusal, EveryFlippedBitOfAHeader) {
   // Each bit below the checksum and of the checksum itself, in each file.
   for (const char* file : {"rules", "state", "stats"}) {
@@ -239,6 +240,7 @@ TEST_F(SegmentRefusal, StripesForAnotherNumberOfLimits) {
                  Errc::Damaged, "region stripes: wrong stride");
 }
 
+// covers: C033
 TEST_F(SegmentRefusal, AnotherBoot) {
   EXPECT_FALSE(files_of_another_boot(directory_.fd()));
   for (const char* file : {"rules", "state", "stats"}) {
@@ -326,6 +328,7 @@ int in_child(const std::function<int()>& body) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+// covers: C052
 TEST(SegmentRoom, ATmpfsThatIsTooSmallIsNamedWithBothNumbers) {
   const std::uint64_t needed = total_length(test::small_options().capacity);
   for (const std::uint64_t bytes : {std::uint64_t{1} << 20, needed - kPage, needed}) {

@@ -18,6 +18,7 @@ using test::TmpfsDirectory;
 
 constexpr std::uint64_t kFirstGeneration = std::uint64_t{1} << kCurrentGenerationShift;
 
+// Whoever maps makes no file of its own. covers: C064
 TEST(Segment, CreatedFilesCanBeMappedAndShowTheSameMemory) {
   TmpfsDirectory directory;
   const auto owner = Segment::create_files(directory.fd(), test::small_options());

@@ -11,6 +11,7 @@ using test::VerifyTest;
 
 class VerifyImage : public VerifyTest {};
 
+// covers: C143
 TEST_F(VerifyImage, FindsAFlippedBitAnywhereInTheImage) {
   auto* image = const_cast<std::uint8_t*>(view().image[view().current() & kCurrentImageBit]);
   for (std::uint64_t at = sizeof(ImageHead); at < view().image_length; at += 97) {

@@ -87,6 +87,7 @@ TEST_F(VerifyTest, FindsAnEntryOfAnUnknownRule) {
                ": names rule 17, which does not exist");
 }
 
+// covers: C143
 TEST_F(VerifyTest, FindsATatBeyondReach) {
   Word16& slot = used_slot();
   slot.hi = std::uint64_t{1} << 62;
