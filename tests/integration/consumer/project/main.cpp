@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The first program of somebody who has only the installed library. Exit 0: it works.
+#include <cutwater/client.hpp>
+#include <cutwater/version.hpp>
+
+#include <chrono>
+#include <iostream>
+#include <string_view>
+
+int main() {
+  using namespace std::chrono_literals;
+  cutwater::SteppedClock clock;
+  auto client = cutwater::Client::in_memory("limits:\n  api: {rate: 1/s, burst: 2}\n", clock);
+  if (!client) {
+    std::cerr << client.error().text() << '\n';
+    return 1;
+  }
+  auto api = client->limit("api").value();
+  auto first = api.try_acquire("alice");
+  auto second = api.key("alice").try_acquire();
+  auto third = api.try_acquire("alice");
+  std::cout << cutwater::kVersion << ' ' << first.remaining() << second.remaining() << ' '
+            << cutwater::name_of(third.reason()) << ' ' << third.retry_after().count() << " ns\n";
+  if (!first || !second || third.allowed() || third.retry_after() != 1s) return 2;
+
+  const auto nobody = cutwater::Client::open("unix:/nowhere/cutwater.sock");
+  if (nobody || cutwater::name_of(nobody.error().code()) != "no_daemon") return 3;
+
+  // The library hands out errors, never exceptions, whatever a text says.
+  return cutwater::Client::in_memory("limits: {api: [").ok() ? 4 : 0;
+}
