@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// The daemon is killed and started again while all go on: nothing is forgotten, nobody waits.
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cutwater/client.hpp>
+
+#include "shm/process_table.hpp"
+#include "shm/segment.hpp"
+#include "support/daemon_process.hpp"
+#include "support/raw_peer.hpp"
+
+namespace cutwater::test {
+namespace {
+
+/// What the workers tell, in memory they share with the test.
+struct Tally {
+  std::uint64_t asked;
+  std::uint64_t admitted;
+  std::uint64_t failed;
+  std::uint8_t pad[40];
+};
+
+class Workers {
+ public:
+  static constexpr int kCount = 8;
+
+  explicit Workers(const ScratchPlace& place) {
+    void* at = ::mmap(nullptr, kCount * sizeof(Tally), PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    tally_ = static_cast<Tally*>(at);
+    for (int i = 0; i < kCount; ++i) {
+      pids_[i] = ::fork();
+      if (pids_[i] == 0) work(place.address(), tally_[i]);
+    }
+  }
+  ~Workers() {
+    for (const pid_t pid : pids_) {
+      ::kill(pid, SIGKILL);
+      ::waitpid(pid, nullptr, 0);
+    }
+    ::munmap(tally_, kCount * sizeof(Tally));
+  }
+
+  std::uint64_t asked(int i) const { return __atomic_load_n(&tally_[i].asked, __ATOMIC_ACQUIRE); }
+  std::uint64_t admitted() const { return sum(&Tally::admitted); }
+  std::uint64_t failed() const { return sum(&Tally::failed); }
+  /// Each has decided at least once more.
+  bool all_go_on() const {
+    std::uint64_t before[kCount];
+    for (int i = 0; i < kCount; ++i) before[i] = asked(i);
+    return eventually([&] {
+      for (int i = 0; i < kCount; ++i) {
+        if (asked(i) == before[i]) return false;
+      }
+      return true;
+    });
+  }
+
+ private:
+  [[noreturn]] static void work(const std::string& address, Tally& mine) {
+    auto client = Client::open(address);
+    if (!client) ::_exit(1);
+    auto limit = client->limit("shared");
+    if (!limit) ::_exit(2);
+    while (true) {
+      const Decision decision = limit->try_acquire("everybody");
+      if (decision.degraded()) __atomic_fetch_add(&mine.failed, 1, __ATOMIC_RELAXED);
+      else if (decision.allowed()) __atomic_fetch_add(&mine.admitted, 1, __ATOMIC_RELAXED);
+      __atomic_fetch_add(&mine.asked, 1, __ATOMIC_RELEASE);
+      if (mine.asked % 64 == 0) ::usleep(1000);   // leaves the machine to the others
+    }
+  }
+  std::uint64_t sum(std::uint64_t Tally::*field) const {
+    std::uint64_t total = 0;
+    for (int i = 0; i < kCount; ++i) {
+      total += __atomic_load_n(&(tally_[i].*field), __ATOMIC_RELAXED);
+    }
+    return total;
+  }
+
+  Tally* tally_ = nullptr;
+  pid_t pids_[kCount] = {};
+};
+
+TEST(Restart, C044AHundredKillsUnderLoadForgetNothing) {
+  // One a day: what was admitted over the whole run is the burst, whatever is killed in between.
+  constexpr std::uint64_t kBurst = 200'000;
+  ScratchPlace place;
+  place.write_config("limits: { shared: { rate: 1/d, burst: " + std::to_string(kBurst) + " } }\n");
+  auto daemon = std::make_unique<DaemonProcess>(place);
+  ASSERT_TRUE(daemon->ready()) << daemon->log();
+  const Workers workers(place);
+  ASSERT_TRUE(workers.all_go_on());
+
+  for (int round = 0; round < 100; ++round) {
+    daemon->kill(SIGKILL);
+    if (round % 10 == 0) {
+      ASSERT_TRUE(workers.all_go_on()) << "nobody waits for the daemon";
+    }
+    daemon = std::make_unique<DaemonProcess>(place);
+    ASSERT_TRUE(daemon->ready()) << round << daemon->log();
+    ASSERT_TRUE(daemon->wait_log("adopted, nothing is forgotten")) << daemon->log();
+    if (round % 10 == 0) {
+      auto fresh = Client::open(place.address());
+      ASSERT_TRUE(fresh) << fresh.error().text();
+    }
+  }
+
+  ASSERT_TRUE(eventually([&] {
+    auto fresh = Client::open(place.address());
+    return fresh && !fresh->limit("shared")->peek("everybody").allowed();
+  }));
+  ASSERT_TRUE(workers.all_go_on());
+  EXPECT_GE(workers.admitted(), kBurst);
+  EXPECT_LE(workers.admitted(), kBurst + 1);
+  EXPECT_EQ(workers.failed(), 0U);
+}
+
+TEST(Restart, C113SpentTokensStaySpentInBothWaysOfEnding) {
+  ScratchPlace place;
+  place.write_config("limits: { hourly: { rate: 10/h, burst: 10 } }\n");
+  for (const bool killed : {false, true}) {
+    const std::string key = killed ? "killed" : "ended";
+    {
+      DaemonProcess daemon(place);
+      ASSERT_TRUE(daemon.ready());
+      auto client = Client::open(place.address()).value();
+      auto limit = client.limit("hourly").value();
+      for (int i = 0; i < 4; ++i) ASSERT_TRUE(limit.try_acquire(key).allowed());
+      if (killed) daemon.kill(SIGKILL);
+      else ASSERT_EQ(daemon.stop(), 0);
+    }
+    DaemonProcess next(place);
+    ASSERT_TRUE(next.ready()) << next.log();
+    auto client = Client::open(place.address()).value();
+    auto limit = client.limit("hourly").value();
+
+    for (int i = 0; i < 6; ++i) EXPECT_TRUE(limit.try_acquire(key).allowed()) << i;
+    EXPECT_FALSE(limit.try_acquire(key).allowed());
+  }
+}
+
+TEST(Restart, RowsOfTheLivingStayAndRowsOfTheDeadAreGivenBack) {
+  ScratchPlace place;
+  place.write_config("limits: { shared: { rate: 1/s } }\n");
+  auto daemon = std::make_unique<DaemonProcess>(place);
+  ASSERT_TRUE(daemon->ready());
+  RawPeer quiet(place.socket());
+  const auto welcome = quiet.greet(wire::Want::Map);
+  ASSERT_TRUE(welcome);
+  auto mapped = shm::Segment::map(
+      {quiet.files()[0].get(), quiet.files()[1].get(), quiet.files()[2].get()},
+      shm::Access::Client);
+  ASSERT_TRUE(mapped);
+  const pid_t doomed = ::fork();
+  if (doomed == 0) {
+    RawPeer peer(place.socket());
+    peer.greet(wire::Want::Map);
+    while (true) ::pause();
+  }
+  const auto rows = [&](shm::RowState state) {
+    int count = 0;
+    for (std::uint32_t row = shm::kFirstClientRow; row < mapped->view().row_count; ++row) {
+      shm::RowInfo info;
+      if (shm::read_row(mapped->view(), row, info) && info.word.state == state) ++count;
+    }
+    return count;
+  };
+  ASSERT_TRUE(eventually([&] { return rows(shm::RowState::Live) == 2; }));
+
+  daemon->kill(SIGKILL);
+  ::kill(doomed, SIGKILL);
+  ::waitpid(doomed, nullptr, 0);
+  daemon = std::make_unique<DaemonProcess>(place);
+  ASSERT_TRUE(daemon->ready());
+
+  EXPECT_TRUE(daemon->wait_log("1 processes are attached still, 1 rows of ended ones"));
+  EXPECT_EQ(rows(shm::RowState::Live), 1);
+  EXPECT_TRUE(shm::row_alive(mapped->view(), welcome->row_index, welcome->row_generation));
+}
+
+TEST(Restart, AttachedProcessesDecideWhileTheDaemonIsStoppedOrGone) {
+  ScratchPlace place;
+  place.write_config("limits: { shared: { rate: 1/h, burst: 100 } }\n");
+  DaemonProcess daemon(place);
+  ASSERT_TRUE(daemon.ready());
+  auto client = Client::open(place.address()).value();
+  auto limit = client.limit("shared").value();
+
+  daemon.signal(SIGSTOP);
+  EXPECT_TRUE(limit.try_acquire("k").allowed());
+  ClientOptions hurried;
+  hurried.timeout = std::chrono::milliseconds{200};
+  auto late = Client::open(place.address(), hurried);
+  EXPECT_FALSE(late);
+  EXPECT_EQ(late.error().code(), Errc::Timeout);
+
+  daemon.kill(SIGKILL);
+  EXPECT_TRUE(limit.try_acquire("k").allowed());
+  EXPECT_EQ(limit.peek("k").remaining(), 97U);   // what a third one would leave
+}
+
+}  // namespace
+}  // namespace cutwater::test

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "adoption.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "shm/directory.hpp"
+#include "support/daemon_process.hpp"
+
+namespace cutwater::server {
+namespace {
+
+class Adoption : public testing::Test {
+ protected:
+  Adoption() {
+    ::mkdir(place_.memory().c_str(), 0700);
+    folder_.reset(::open(place_.memory().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    options_.capacity = {.keys = 1024, .limits = 4, .processes = 16, .stripes = 2, .events = 1024};
+  }
+
+  Birth get(rule::Initial after_damage = rule::Initial::Empty) {
+    auto birth = adopt_or_create(folder_.get(), options_, after_damage);
+    EXPECT_TRUE(birth) << birth.error().text();
+    return std::move(*birth);
+  }
+  std::string uuid(const Birth& birth) {
+    const auto* bytes = reinterpret_cast<const char*>(birth.segment.view().uuid);
+    return {bytes, 16};
+  }
+  std::string file(const char* name) const { return place_.memory() + "/" + name; }
+  bool there(const char* name) const { return ::access(file(name).c_str(), F_OK) == 0; }
+  /// Overwrites bytes of a file.
+  void scribble(const char* name, long offset, const std::string& bytes) const {
+    const int fd = ::open(file(name).c_str(), O_WRONLY | O_CLOEXEC);
+    ASSERT_EQ(::pwrite(fd, bytes.data(), bytes.size(), offset), static_cast<ssize_t>(bytes.size()));
+    ::close(fd);
+  }
+
+  test::ScratchPlace place_;
+  shm::UniqueFd folder_;
+  shm::SegmentOptions options_;
+};
+
+TEST_F(Adoption, MakesWhatIsNotThere) {
+  const Birth birth = get();
+
+  EXPECT_EQ(birth.kind, Birth::Kind::Fresh);
+  EXPECT_FALSE(birth.start_empty);
+  EXPECT_TRUE(there("rules") && there("state") && there("stats"));
+}
+
+TEST_F(Adoption, C044TakesOverWhatFits) {
+  const std::string first = uuid(get());
+
+  const Birth second = get();
+
+  EXPECT_EQ(second.kind, Birth::Kind::Adopted);
+  EXPECT_EQ(uuid(second), first);
+}
+
+TEST_F(Adoption, C045RemovesWhatACutShortCreationLeft) {
+  for (const char* name : {"rules.next", "state.next", "stats.next"}) {
+    test::write_file(file(name), "half");
+  }
+
+  EXPECT_EQ(get().kind, Birth::Kind::Fresh);
+  EXPECT_FALSE(there("rules.next") || there("state.next") || there("stats.next"));
+
+  test::write_file(file("state.next"), "half");
+  EXPECT_EQ(get().kind, Birth::Kind::Adopted);
+  EXPECT_FALSE(there("state.next"));
+}
+
+TEST_F(Adoption, SetsADamagedMemoryAsideAndStartsEmpty) {
+  struct Damage { const char* what; std::function<void()> plant; const char* reason; };
+  const Damage damages[] = {
+      {"truncated", [&] { ASSERT_EQ(::truncate(file("state").c_str(), 4096), 0); }, "state"},
+      {"foreign", [&] { scribble("rules", 0, "notours!"); }, "rules"},
+      {"header", [&] { scribble("stats", 200, "xxxxxxxx"); }, "stats"},
+      {"missing", [&] { ::unlink(file("stats").c_str()); }, "stats"},
+  };
+  for (const Damage& damage : damages) {
+    const std::string before = uuid(get());
+    damage.plant();
+
+    const Birth birth = get();
+
+    EXPECT_EQ(birth.kind, Birth::Kind::SetAside) << damage.what;
+    EXPECT_TRUE(birth.start_empty) << damage.what;
+    EXPECT_NE(birth.reason.find(damage.reason), std::string::npos) << birth.reason;
+    EXPECT_TRUE(there("rules.bad")) << damage.what;
+    EXPECT_NE(uuid(birth), before) << damage.what;
+  }
+}
+
+TEST_F(Adoption, InitialAfterDamageFullIsObeyed) {
+  get();
+  scribble("rules", 0, "notours!");
+
+  EXPECT_FALSE(get(rule::Initial::Full).start_empty);
+}
+
+TEST_F(Adoption, KeepsOneSetOfBadFiles) {
+  for (int i = 0; i < 3; ++i) {
+    get();
+    scribble("rules", 0, "notours!");
+    EXPECT_EQ(get().kind, Birth::Kind::SetAside);
+  }
+
+  int files = 0;
+  for (const char* name : {"rules", "state", "stats", "rules.bad", "state.bad", "stats.bad"}) {
+    files += there(name) ? 1 : 0;
+  }
+  EXPECT_EQ(files, 6);
+}
+
+TEST_F(Adoption, DamagedRulesAreNotBelieved) {
+  {
+    const Birth birth = get();
+    const shm::View& view = birth.segment.view();
+    const auto current = view.current() & shm::kCurrentImageBit;
+    const_cast<std::uint8_t*>(view.image[current])[view.image_length - 1] ^= 1;
+  }
+
+  const Birth birth = get();
+
+  EXPECT_EQ(birth.kind, Birth::Kind::SetAside);
+  EXPECT_NE(birth.reason.find("checksum of the image"), std::string::npos);
+}
+
+TEST_F(Adoption, OtherCapacitiesAreSaidWithBothNumbers) {
+  struct Change { std::function<void(shm::Capacity&)> make; const char* reason; };
+  const Change changes[] = {
+      {[](shm::Capacity& c) { c.keys = 4096; }, "capacity.keys was 1024 there and is 4096 here"},
+      {[](shm::Capacity& c) { c.limits = 8; }, "capacity.limits was 4 there and is 8 here"},
+      {[](shm::Capacity& c) { c.processes = 32; },
+       "capacity.processes was 16 there and is 32 here"},
+      {[](shm::Capacity& c) { c.stripes = 3; }, "capacity.stripes was 2 there and is 3 here"},
+      {[](shm::Capacity& c) { c.events = 2048; },
+       "capacity.events was 1024 there and is 2048 here"},
+  };
+  for (const Change& change : changes) {
+    get();
+    const shm::Capacity before = options_.capacity;
+    change.make(options_.capacity);
+
+    const Birth birth = get();
+
+    EXPECT_EQ(birth.kind, Birth::Kind::SetAside);
+    EXPECT_EQ(birth.reason, change.reason);
+    options_.capacity = before;
+    get();
+  }
+}
+
+TEST_F(Adoption, SizesThatAreRoundedUpAreStillTheSame) {
+  options_.capacity.keys = 1025;
+  get();
+
+  EXPECT_EQ(get().kind, Birth::Kind::Adopted);
+}
+
+TEST_F(Adoption, AnotherClockIsSaid) {
+  get();
+  options_.clock = shm::ClockKind::Stepped;
+
+  const Birth birth = get();
+
+  EXPECT_EQ(birth.kind, Birth::Kind::SetAside);
+  EXPECT_NE(birth.reason.find("clock is boottime, this daemon was started with stepped"),
+            std::string::npos);
+}
+
+TEST_F(Adoption, ASupersededMemoryIsNotTakenOver) {
+  {
+    const Birth birth = get();
+    __atomic_fetch_or(&birth.segment.view().rules_control->current, shm::kCurrentSupersededBit,
+                      __ATOMIC_SEQ_CST);
+  }
+
+  EXPECT_NE(get().reason.find("superseded"), std::string::npos);
+}
+
+TEST_F(Adoption, ALinkInPlaceOfAFileEndsTheStart) {
+  get();
+  ::unlink(file("state").c_str());
+  ASSERT_EQ(::symlink("/etc/passwd", file("state").c_str()), 0);
+
+  auto birth = adopt_or_create(folder_.get(), options_, rule::Initial::Empty);
+
+  ASSERT_FALSE(birth);
+  EXPECT_EQ(birth.error().code(), Errc::NotOurs);
+}
+
+}  // namespace
+}  // namespace cutwater::server

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "row_book.hpp"
+
+#include <gtest/gtest.h>
+
+namespace cutwater::server {
+namespace {
+
+using Kind = RowAction::Kind;
+constexpr std::uint64_t kT = 1'000'000'000;
+constexpr std::uint64_t kGrace = RowBook::kOrphanGraceNs;
+
+RowHolder holder(std::uint32_t row, std::uint64_t connection, bool watched = true) {
+  return {{row, 1}, 100 + row, 55, connection, watched};
+}
+
+std::vector<Kind> kinds(const RowActions& actions) {
+  std::vector<Kind> out;
+  for (const RowAction& action : actions) out.push_back(action.kind);
+  return out;
+}
+
+using Kinds = std::vector<Kind>;
+
+TEST(RowBook, ByeGivesTheRowBackAtOnce) {
+  RowBook book;
+  book.attached(holder(2, 9));
+
+  EXPECT_EQ(kinds(book.connection_ended(9, true, kT)), Kinds{Kind::Reap});
+  EXPECT_EQ(book.size(), 0U);
+}
+
+TEST(RowBook, TheEndOfTheProcessGivesTheRowBack) {
+  RowBook book;
+  book.attached(holder(2, 9));
+
+  EXPECT_EQ(kinds(book.process_ended(2)), Kinds{Kind::Reap});
+  EXPECT_TRUE(book.connection_ended(9, false, kT).empty());
+  EXPECT_TRUE(book.process_ended(2).empty());
+}
+
+TEST(RowBook, AClosedSocketAloneKillsNoLivingProcess) {
+  RowBook book;
+  book.attached(holder(2, 9));
+
+  EXPECT_EQ(kinds(book.connection_ended(9, false, kT)), Kinds{Kind::Orphan});
+  EXPECT_TRUE(book.is_orphan(2));
+  EXPECT_TRUE(book.tick(kT + kGrace - 1).empty());
+}
+
+TEST(RowBook, AnOrphanIsLookedForAndKeptWhileItMapsTheMemory) {
+  RowBook book;
+  book.attached(holder(2, 9));
+  static_cast<void>(book.connection_ended(9, false, kT));
+
+  const RowActions look = book.tick(kT + kGrace);
+
+  ASSERT_EQ(kinds(look), Kinds{Kind::LookAtMaps});
+  EXPECT_EQ(look[0].pid, 102U);
+  EXPECT_TRUE(book.looked(2, false, kT + kGrace).empty());
+  EXPECT_TRUE(book.tick(kT + kGrace + 1).empty());
+  EXPECT_EQ(kinds(book.tick(kT + 2 * kGrace)), Kinds{Kind::LookAtMaps});
+  EXPECT_EQ(kinds(book.looked(2, true, kT + 2 * kGrace)), Kinds{Kind::Reap});
+}
+
+TEST(RowBook, WithoutAPidfdTheConnectionIsTheLife) {
+  RowBook book;
+  book.attached(holder(2, 9, false));
+
+  EXPECT_EQ(kinds(book.connection_ended(9, false, kT)), Kinds{Kind::Reap});
+}
+
+TEST(RowBook, AProcessThatComesAgainTakesItsRowBack) {
+  RowBook book;
+  book.attached(holder(2, 9));
+  static_cast<void>(book.connection_ended(9, false, kT));
+  RowActions actions;
+
+  const auto row = book.offered(102, 55, std::nullopt, 10, actions);
+
+  ASSERT_TRUE(row);
+  EXPECT_EQ(row->index, 2U);
+  EXPECT_EQ(kinds(actions), Kinds{Kind::Live});
+  EXPECT_TRUE(book.tick(kT + 2 * kGrace).empty());
+  EXPECT_EQ(kinds(book.connection_ended(10, false, kT)), Kinds{Kind::Orphan});
+}
+
+TEST(RowBook, NobodyTakesTheRowOfAnother) {
+  RowBook book;
+  book.attached(holder(2, 9));
+  book.attached(holder(3, 11));
+  static_cast<void>(book.connection_ended(9, false, kT));
+  RowActions actions;
+
+  EXPECT_FALSE(book.offered(102, 56, std::nullopt, 10, actions));           // the pid came again
+  EXPECT_FALSE(book.offered(103, 55, shm::RowGrant{2, 1}, 10, actions));    // another's token
+  EXPECT_FALSE(book.offered(102, 55, shm::RowGrant{2, 7}, 10, actions));    // an older grant
+  EXPECT_FALSE(book.offered(103, 55, std::nullopt, 10, actions));           // its session runs
+  EXPECT_TRUE(actions.empty());
+}
+
+TEST(RowBook, AdoptedRowsOfLivingProcessesStay) {
+  RowBook book;
+  book.adopted(holder(2, 0), kT);
+
+  EXPECT_EQ(kinds(book.tick(kT + kGrace)), Kinds{Kind::LookAtMaps});
+  EXPECT_TRUE(book.looked(2, false, kT + kGrace).empty());
+  EXPECT_EQ(book.size(), 1U);
+}
+
+TEST(RowBook, AdoptedRowsNobodyCanWatchGetTheirGraceAndNoMore) {
+  RowBook book;
+  book.adopted(holder(2, 0, false), kT);
+
+  EXPECT_TRUE(book.tick(kT + kGrace - 1).empty());
+  EXPECT_EQ(kinds(book.tick(kT + kGrace)), Kinds{Kind::Reap});
+}
+
+TEST(RowBook, LooksAtABoundedNumberOfMapsInOneTick) {
+  RowBook book;
+  for (std::uint32_t row = 2; row < 100; ++row) book.adopted(holder(row, 0), kT);
+
+  EXPECT_EQ(book.tick(kT + kGrace).size(), RowBook::kMaxLooks);
+  EXPECT_EQ(book.tick(kT + kGrace).size(), RowBook::kMaxLooks);   // the next ones
+}
+
+}  // namespace
+}  // namespace cutwater::server
