@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <string>
+
+#include "tool.hpp"
+
+namespace cutwater::ctl {
+namespace {
+
+ProgramRun check(const ScratchPlace& place, const std::string& yaml) {
+  place.write_config(yaml);
+  return run_tool({"config", "check", place.config()});
+}
+
+TEST(ConfigCheck, SaysWhatAGoodFileReserves) {
+  ScratchPlace place;
+
+  const ProgramRun run =
+      check(place, "capacity: { keys: 1024 }\nlimits: { api: { rate: 10/s } }\n");
+
+  EXPECT_EQ(run.code, 0) << run.out;
+  EXPECT_NE(run.out.find(": good, 1 limits, config "), std::string::npos) << run.out;
+  EXPECT_NE(run.out.find("keys"), std::string::npos);
+  EXPECT_NE(run.out.find("32768   32.0 KiB"), std::string::npos) << run.out;
+  EXPECT_NE(run.out.find("in all"), std::string::npos);
+}
+
+// C131: a typo is never ignored; all errors in one pass, each with its place and what to write.
+TEST(ConfigCheck, NamesEveryErrorWithItsPlaceAndRemedy) {
+  ScratchPlace place;
+
+  const ProgramRun run = check(place,
+                               "limits:\n"
+                               "  api:\n"
+                               "    rate: 10/s\n"
+                               "    brust: 20\n"
+                               "  login:\n"
+                               "    rate: \"10\"\n"
+                               "  sms: { rate: 0/s }\n"
+                               "  sms: { rate: 5/s }\n"
+                               "max-wait: 1s\n"
+                               "log: { level: [] }\n");
+
+  EXPECT_EQ(run.code, 4);
+  const std::string file = place.config();
+  for (const std::string& part :
+       {file + ":4:5: limits.api.brust: unknown key; did you mean 'burst'?",
+        file + ":6:11: limits.login.rate: ", file + ":7:", file + ":8:3: limits.sms: ",
+        file + ":9:1: max-wait: ", file + ":10:"}) {
+    EXPECT_NE(run.out.find(part), std::string::npos) << part << "\n" << run.out;
+  }
+  EXPECT_NE(run.out.find("6 errors; nothing was changed"), std::string::npos) << run.out;
+  const ProgramRun json = run_tool({"config", "check", file, "-o", "json"});
+  EXPECT_EQ(json.code, 4);
+  EXPECT_EQ(parse(json.out)["ok"], false);
+  EXPECT_EQ(parse(json.out)["errors"].size(), 6U);
+}
+
+TEST(ConfigCheck, SaysTheSameAsTheDaemon) {
+  ScratchPlace place;
+  const ProgramRun tool = check(place, "limits: { api: { rat: 10/s }, b: { rate: 1/x } }\n");
+
+  const ProgramRun daemon =
+      test::run_program({DaemonProcess::program(), "--config", place.config(), "--check-config"});
+
+  EXPECT_EQ(tool.code, 4);
+  EXPECT_EQ(daemon.code, 4);
+  std::size_t begin = 0;
+  for (std::size_t end = 0; (end = tool.out.find('\n', begin)) != std::string::npos;) {
+    const std::string line = tool.out.substr(begin, end - begin);
+    begin = end + 1;
+    if (line.find("errors; ") != std::string::npos) continue;
+    EXPECT_NE((daemon.out + daemon.err).find(line), std::string::npos) << line;
+  }
+}
+
+TEST(ConfigCheck, RefusesAFileThatIsNotThere) {
+  const ProgramRun run = run_tool({"config", "check", "/nonexistent/cutwater.yaml"});
+
+  EXPECT_EQ(run.code, 4);
+  EXPECT_NE(run.out.find("/nonexistent/cutwater.yaml"), std::string::npos) << run.out;
+}
+
+TEST(ConfigReload, TakesOverAGoodFile) {
+  Instance instance("limits: { api: { rate: 10/s } }\n");
+  instance.place().write_config("limits: { api: { rate: 20/s }, sms: { rate: 1/s } }\n");
+
+  const ProgramRun run = instance.tool({"config", "reload"});
+
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_EQ(instance.json({"limit", "list"})["limits"].size(), 2U);
+}
+
+TEST(ConfigReload, PrintsEveryErrorAndChangesNothing) {
+  Instance instance("limits: { api: { rate: 10/s } }\n");
+  instance.place().write_config("limits: { api: { rat: 20/s }, sms: { rate: 0/s } }\n");
+
+  const ProgramRun run = instance.tool({"config", "reload"});
+
+  EXPECT_EQ(run.code, 4);
+  EXPECT_EQ(run.out, "");
+  EXPECT_NE(run.err.find("limits.api.rat"), std::string::npos) << run.err;
+  EXPECT_NE(run.err.find("limits.sms.rate"), std::string::npos) << run.err;
+  EXPECT_EQ(instance.json({"limit", "list"})["limits"].size(), 1U);
+}
+
+TEST(ConfigReload, NeedsTheDaemon) {
+  Instance instance("limits: { api: { rate: 10/s } }\n");
+  instance.daemon().kill(SIGKILL);
+
+  EXPECT_EQ(instance.tool({"config", "reload"}).code, 3);
+}
+
+}  // namespace
+}  // namespace cutwater::ctl

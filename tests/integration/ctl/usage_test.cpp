@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tool.hpp"
+
+namespace cutwater::ctl {
+namespace {
+
+TEST(CommandLine, RefusesWhatItDoesNotKnow) {
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{},
+                                             {"nonsense"},
+                                             {"limit"},
+                                             {"limit", "get"},
+                                             {"limit", "peek", "api"},
+                                             {"limit", "peek", "api", "k", "--cost", "1000000001"},
+                                             {"config", "check"},
+                                             {"replay", "x.log"},
+                                             {"status", "-o", "xml"},
+                                             {"status", "--timeout", "15"},
+                                             {"status", "--timeout", "0"},
+                                             {"--address", "tcp:localhost:1", "nonsense"}}) {
+    const ProgramRun run = run_tool(arguments);
+    EXPECT_EQ(run.code, 2) << (arguments.empty() ? "" : arguments.back());
+    EXPECT_EQ(run.out, "");
+    EXPECT_FALSE(run.err.empty());
+  }
+}
+
+TEST(CommandLine, ExplainsItself) {
+  const ProgramRun help = run_tool({"--help"});
+  const ProgramRun version = run_tool({"--version"});
+
+  EXPECT_EQ(help.code, 0);
+  for (const char* word : {"status", "clients", "limit", "config", "events", "verify", "replay",
+                           "--address", "--memory", "--timeout", "Exit codes"}) {
+    EXPECT_NE(help.out.find(word), std::string::npos) << word;
+  }
+  EXPECT_EQ(version.code, 0);
+  EXPECT_EQ(version.out, "cutwaterctl 0.1.0\n");
+}
+
+TEST(CommandLine, TakesGlobalOptionsInFrontAndBehind) {
+  ScratchPlace place;
+  place.write_config("limits: { api: { rate: 10/s } }\n");
+
+  EXPECT_EQ(run_tool({"-o", "json", "config", "check", place.config()}).out,
+            run_tool({"config", "check", place.config(), "-o", "json"}).out);
+}
+
+}  // namespace
+}  // namespace cutwater::ctl

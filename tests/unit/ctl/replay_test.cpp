@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctl/replay.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <ctime>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "support/exact_limiter.hpp"
+
+namespace cutwater::ctl {
+namespace {
+
+constexpr std::time_t kStart = 1'767'600'000;
+
+std::string line_of(const std::string& client, std::time_t second) {
+  std::tm parts{};
+  ::gmtime_r(&second, &parts);
+  char stamp[40];
+  std::strftime(stamp, sizeof stamp, "%d/%b/%Y:%H:%M:%S +0000", &parts);
+  return client + " - - [" + stamp + "] \"GET / HTTP/1.1\" 200 1\n";
+}
+
+AccessLog log_of(std::string text) {
+  return AccessLog(
+      [text = std::move(text), at = std::size_t{0}](char* place, std::size_t size) mutable {
+        const std::size_t count = text.copy(place, size, at);
+        at += count;
+        return count;
+      });
+}
+
+ReplayResult replay_of(const std::string& text, const std::string& yaml,
+                       std::size_t max_clients = kMaxReplayClients) {
+  AccessLog log = log_of(text);
+  auto result =
+      replay(log, {.yaml = yaml, .limit = "api", .max_clients = max_clients}, [](unsigned) {});
+  EXPECT_TRUE(result.ok()) << result.error().text();
+  return result.ok() ? *result : ReplayResult{};
+}
+
+const std::string kYaml = "limits: { api: { rate: 2/s, burst: 3 } }\n";
+
+TEST(Replay, DecidesByTheStampsOfTheLog) {
+  std::string text;
+  for (int i = 0; i < 5; ++i) text += line_of("a", kStart);     // 3 of 5
+  text += line_of("a", kStart + 1) + line_of("a", kStart + 1);  // 2 came back
+  text += line_of("a", kStart + 1);
+
+  const ReplayResult result = replay_of(text, kYaml);
+
+  EXPECT_EQ(result.requests, 8U);
+  EXPECT_EQ(result.admitted, 5U);
+  EXPECT_EQ(result.refused, 3U);
+  EXPECT_EQ(result.clients, 1U);
+  EXPECT_EQ(result.last_ns - result.first_ns, 1'000'000'000);
+}
+
+TEST(Replay, CountsAnEarlierStampAsAskedAtTheLatest) {
+  const std::string text = line_of("a", kStart + 10) + line_of("a", kStart) +
+                           line_of("a", kStart + 5) + line_of("a", kStart + 10);
+
+  const ReplayResult result = replay_of(text, kYaml);
+
+  EXPECT_EQ(result.admitted, 3U);
+  EXPECT_EQ(result.refused, 1U);
+  EXPECT_EQ(result.out_of_order, 2U);
+}
+
+TEST(Replay, EqualsTheExactLimiterForEachClient) {
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937_64 dice(seed);
+  std::string text;
+  std::map<std::string, test::ExactBucket> exact;
+  std::map<std::string, std::uint64_t> refused;
+  std::uint64_t admitted = 0;
+  std::time_t second = 0, latest = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    second += dice() % 3 == 0 ? static_cast<std::time_t>(dice() % 3) : 0;
+    const std::string client = "client-" + std::to_string(dice() % (1 + dice() % 40));
+    const std::time_t stamp = std::max<std::time_t>(
+        second - (dice() % 20 == 0 ? static_cast<std::time_t>(dice() % 5) : 0), 0);
+    latest = std::max(latest, stamp);
+    text += line_of(client, kStart + stamp);
+    const auto found = exact.try_emplace(client, 2, 7'000'000'000, 3).first;
+    const bool allowed =
+        found->second.take(static_cast<std::uint64_t>(latest) * 1'000'000'000, 1).allowed;
+    ++(allowed ? admitted : refused[client]);
+  }
+
+  const ReplayResult result =
+      replay_of(text, "limits: { api: { rate: { count: 2, per: 7s }, burst: 3 } }\n");
+
+  EXPECT_EQ(result.admitted, admitted);
+  EXPECT_EQ(result.clients, exact.size());
+  ASSERT_FALSE(result.most_refused.empty());
+  for (const ClientSum& sum : result.most_refused) {
+    EXPECT_EQ(sum.refused, refused[sum.client]) << sum.client;
+  }
+}
+
+TEST(Replay, TellsSoManyClientsApartAndDecidesTheRest) {
+  std::string text;
+  for (const char* client : {"a", "b", "c", "c", "c", "c", "a"}) text += line_of(client, kStart);
+
+  const ReplayResult result = replay_of(text, kYaml, 2);
+
+  EXPECT_EQ(result.requests, 7U);
+  EXPECT_EQ(result.refused, 1U);
+  EXPECT_EQ(result.clients, 2U);
+  EXPECT_EQ(result.clients_unknown, 4U);
+}
+
+TEST(Replay, PassesOverATimeBeyondItsClock) {
+  const ReplayResult result = replay_of(
+      line_of("a", kStart) + line_of("a", kStart + 400'000'000) + line_of("a", kStart), kYaml);
+
+  EXPECT_EQ(result.requests, 2U);
+  EXPECT_EQ(result.skipped, 1U);
+  ASSERT_EQ(result.faults.size(), 1U);
+  EXPECT_EQ(result.faults[0].line, 2U);
+}
+
+TEST(Replay, NamesTheNearestLimits) {
+  AccessLog log = log_of(line_of("a", kStart));
+
+  const auto result = replay(log, {.yaml = kYaml, .limit = "appi"}, [](unsigned) {});
+
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().code(), Errc::UnknownName);
+  EXPECT_NE(result.error().text().find("api"), std::string::npos);
+}
+
+TEST(Replay, RefusesAConfigurationWithErrors) {
+  AccessLog log = log_of(line_of("a", kStart));
+
+  const auto result =
+      replay(log, {.yaml = "limits: { api: { rate: 10 } }", .limit = "api"}, [](unsigned) {});
+
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().code(), Errc::InvalidConfig);
+}
+
+TEST(MostRefused, OrdersByRefusalsThenByName) {
+  const auto top =
+      most_refused_of({{"z", 5, 2}, {"a", 9, 2}, {"none", 9, 0}, {"most", 9, 8}, {"few", 2, 1}}, 3);
+
+  ASSERT_EQ(top.size(), 3U);
+  EXPECT_EQ(top[0].client, "most");
+  EXPECT_EQ(top[1].client, "a");
+  EXPECT_EQ(top[2].client, "z");
+}
+
+}  // namespace
+}  // namespace cutwater::ctl
