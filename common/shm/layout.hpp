@@ -115,8 +115,7 @@ struct StateControl {
 };
 static_assert(sizeof(StateControl) == kPage);
 
-// ---- rule images
-// ---------------------------------------------------------------------------------------------
+// ---- rule images -------------------------------------------------------------------------------
 
 /// First line of an image.
 struct ImageHead {
@@ -199,8 +198,7 @@ struct NameRecord {
 };
 static_assert(sizeof(NameRecord) == 64);
 
-// ---- buckets
-// -------------------------------------------------------------------------------------------------
+// ---- buckets -----------------------------------------------------------------------------------
 
 // Slot = Word16 {tag, tat}. tag = fingerprint:46 | alt:1 | tentative:1 | rule id:16; tag 0 = never
 // used. In a claim (tentative = 1) hi = deadline:40 (2^20 ns) | nonce:24.
@@ -224,8 +222,7 @@ struct LimitState {
 };
 static_assert(sizeof(LimitState) == 128 && offsetof(LimitState, overflow) == 16);
 
-// ---- statistics -------------------------------------------------------------------------------
-// ----------------------------------------------------------------------------------------------------
+// ---- rows ---------------------------------------------------------------------------------------
 
 enum class RowKind : std::uint8_t { None = 0, Daemon = 1, Process = 2, Connection = 3, Remote = 4 };
 enum class RowState : std::uint8_t { Free = 0, Live = 1, Orphan = 2, Dead = 3 };
@@ -246,8 +243,7 @@ static_assert(sizeof(ProcessRow) == 128 && offsetof(ProcessRow, name) == 48);
 inline constexpr std::uint32_t kDaemonRow = 1;
 inline constexpr std::uint32_t kFirstClientRow = 2;
 
-// ---- statistics
-// ----------------------------------------------------------------------------------------------
+// ---- statistics --------------------------------------------------------------------------------
 
 struct StripeOwner {
   Word16 owner;  ///< lo = row:32 | row generation:32, hi = thread id; {0,0} = free
