@@ -95,6 +95,12 @@ Result<PublishReport> Publisher::publish(const std::vector<rule::LimitSettings>&
     if (report.late) __atomic_fetch_add(&view_.stats_control->late_publish, 1, __ATOMIC_RELAXED);
     if (view_.clock.is_stepped()) step_clock(view_, report.effective_ns);
   }
+  if (report.removed != 0) {
+    // Entries of a rule that is gone count as full. Cleared now, they never meet the next owner
+    // of its id, by whose clock they could be in debt for years.
+    sweeping_ = true;
+    next_slot_ = 0;
+  }
   settings_ = limits;
   return report;
 }
@@ -234,10 +240,14 @@ std::uint32_t Publisher::index_of(std::string_view wanted) noexcept {
 }
 
 std::uint32_t Publisher::free_limit(std::int64_t now) noexcept {
+  // One that nobody ever had comes first: counters are never zeroed, so a used index goes on counting.
+  std::uint32_t used = kNone;
   for (std::uint32_t i = 0; i < view_.limit_count; ++i) {
-    if (config(i).windows == 0 && !resting(i, now, resting_limits_)) return i;
+    if (config(i).windows != 0 || resting(i, now, resting_limits_)) continue;
+    if (config(i).incarnation == 0) return i;
+    if (used == kNone) used = i;
   }
-  return kNone;
+  return used;
 }
 
 std::uint32_t Publisher::free_rule(std::int64_t now) noexcept {
