@@ -240,7 +240,7 @@ std::uint32_t Publisher::index_of(std::string_view wanted) noexcept {
 }
 
 std::uint32_t Publisher::free_limit(std::int64_t now) noexcept {
-  // One that nobody ever had comes first: counters are never zeroed, so a used index goes on counting.
+  // One that nobody ever had comes first: counters are never zeroed, a used index goes on counting.
   std::uint32_t used = kNone;
   for (std::uint32_t i = 0; i < view_.limit_count; ++i) {
     if (config(i).windows != 0 || resting(i, now, resting_limits_)) continue;
