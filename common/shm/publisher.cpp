@@ -77,7 +77,11 @@ Result<PublishReport> Publisher::publish(const std::vector<rule::LimitSettings>&
       return done.error();
     }
     head().config_hash = config_hash;
-    if (shadow_ == before) return report.generation = head().generation, report;
+    if (shadow_ == before) {
+      settings_ = limits;
+      report.generation = head().generation;
+      return report;
+    }
     head().generation += 1;
     write_idle_image();
     // Written too slowly: base_t comes too close. Once more with a new one.
@@ -200,13 +204,18 @@ Result<bool> Publisher::change_limit(std::uint32_t index, const rule::LimitSetti
   const std::uint16_t old_id = config(index).rule[0];
   const RuleRecord old = rule(old_id);
   if (same_numbers(old, settings)) return false;
+  if (old.pred != 0) {
+    // The factor of a conversion counts from this rule's base_n, which a second change would move.
+    return Error{Errc::Busy, "entries of an earlier change of limit '" + settings.name +
+                                 "' are still being converted; try again in a moment"};
+  }
   if (fits_scale(old, settings)) {
     rule(old_id) = keep_used(old, settings, base_t);
     return true;
   }
-  if (old.pred != 0 || sweeping_) {
-    return Error{Errc::Busy, "entries of an earlier change of limit '" + settings.name +
-                                 "' are still being converted; try again in a moment"};
+  if (sweeping_) {
+    return Error{Errc::Busy,
+                 "entries of former rules are still being cleared; try again in a moment"};
   }
   const std::uint32_t id = free_rule(now);
   if (id == kNone) {

@@ -118,7 +118,8 @@ TEST_F(SingleStep, InsertReplacingAnExpiredClaim) {
 TEST_F(SingleStep, InsertAdoptingTheClaimOfTheDead) {
   for (const std::int64_t deadline : {2 * kMillisecond, -kMillisecond}) {
     World world = make_world();
-    const char* name = deadline > 0 ? "insert adopting a claim" : "insert adopting an expired claim";
+    const char* name =
+        deadline > 0 ? "insert adopting a claim" : "insert adopting an expired claim";
     kill_everywhere(world, {name,
                             [&](World& w) { w.plant_claim("api", key(kKey), false, 5, deadline); },
                             [this](World& w) { w.take(api_, key(kKey), 2); },

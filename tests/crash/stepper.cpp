@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -121,22 +122,19 @@ bool recovered(World& world, const Operation& operation, std::uint64_t instructi
 
 // Steps one child to its end; at every instruction the memory is recovered from and put back.
 std::uint64_t freeze_everywhere(World& world, const Operation& operation, KillReport& report) {
+  if (operation.before) operation.before(world);
   Stepper stepper([&] { operation.run(world); });
   std::uint64_t instruction = 0;
   Snapshot last = world.save();
   for (bool more = true; more && instruction < kEndless;) {
     more = stepper.step();
     ++instruction;
-    const Snapshot frozen = world.save();
-    // The same bytes as an instruction ago: a kill here leaves what was just recovered from.
-    if (more && instruction > 1 && frozen == last) {
-      ++report.frozen;
-      continue;
-    }
-    last = frozen;
     ++report.frozen;
+    // The same bytes as an instruction ago: a kill here leaves what was just recovered from.
+    if (more && instruction > 1 && world.same(last)) continue;
+    last = world.save();
     if (!recovered(world, operation, instruction, !more)) break;
-    world.restore(frozen);
+    world.restore(last);
   }
   EXPECT_LT(instruction, kEndless) << operation.name << " does not end";
   return instruction;
@@ -145,6 +143,7 @@ std::uint64_t freeze_everywhere(World& world, const Operation& operation, KillRe
 bool kill_at(World& world, const Operation& operation, const Snapshot& start, std::uint64_t at,
              KillReport& report) {
   world.restore(start);
+  if (operation.before) operation.before(world);
   {
     Stepper stepper([&] { operation.run(world); });
     stepper.step_over(at);
@@ -162,7 +161,9 @@ KillReport kill_everywhere(World& world, const Operation& operation) {
   const Snapshot start = world.save();
   report.instructions = freeze_everywhere(world, operation, report);
   const bool everywhere = report.instructions <= kKillEverywhere;
-  const std::uint64_t gap = everywhere ? 1 : report.instructions / kSpreadKills;
+  const std::uint64_t kills =
+      std::clamp<std::uint64_t>(2 * kSpreadSteps / report.instructions, 3, kSpreadKills);
+  const std::uint64_t gap = everywhere ? 1 : report.instructions / kills;
   for (std::uint64_t at = 1; at <= report.instructions && !testing::Test::HasFailure(); at += gap) {
     if (!kill_at(world, operation, start, at, report)) break;
   }

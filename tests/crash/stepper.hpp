@@ -49,6 +49,7 @@ struct Operation {
   std::function<void(World&)> prepare;                   ///< the state it starts from
   std::function<void(World&)> run;                       ///< in the child
   std::function<void(World&, bool finished)> recover;    ///< somebody else goes on; has the EXPECTs
+  std::function<void(World&)> before = {};               ///< private things, anew for each child
 };
 
 struct KillReport {
@@ -59,10 +60,11 @@ struct KillReport {
 
 /// Instructions up to which a child is killed at every single one; each needs a child of its own,
 /// stepped to that place. Longer operations are stepped once: at every instruction the memory is
-/// what a kill there leaves behind, is recovered from and put back; and kSpreadKills children are
-/// killed at places spread over the whole.
+/// what a kill there leaves behind, is recovered from and put back; and some children are killed at
+/// places spread over the whole, at most kSpreadKills and about kSpreadSteps instructions together.
 inline constexpr std::uint64_t kKillEverywhere = 450;
 inline constexpr std::uint64_t kSpreadKills = 16;
+inline constexpr std::uint64_t kSpreadSteps = 40'000;
 
 /// Kills the operation everywhere. Stops at the first failed expectation. Prints the counts.
 KillReport kill_everywhere(World& world, const Operation& operation);

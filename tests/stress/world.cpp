@@ -12,32 +12,27 @@ namespace {
 
 constexpr std::uint64_t kMemberMask = ~(shm::kTagRuleMask | shm::kTagAlt);
 
-struct Range {
-  void* start;
-  std::size_t length;
-};
-
-// What operations write. `rules` as well: the publisher writes there.
-std::vector<Range> ranges(const shm::View& view) {
-  const auto image = [&](int i) { return const_cast<std::uint8_t*>(view.image[i]); };
-  return {{view.rules_control, sizeof(shm::RulesControl)},
-          {image(0), view.image_length},
-          {image(1), view.image_length},
-          {view.state_control, sizeof(shm::StateControl)},
-          {view.slots, view.slot_count * sizeof(Word16)},
-          {view.limits, view.limit_count * sizeof(shm::LimitState)},
-          {view.rows, view.row_count * sizeof(shm::ProcessRow)},
-          {view.stats_control, sizeof(shm::StatsControl)},
-          {view.stripes, std::size_t{view.stripe_count} * view.stripe_stride},
-          {view.events, view.event_count * sizeof(shm::EventRecord)}};
-}
-
 [[noreturn]] void give_up(const std::string& what) {
   std::cerr << "the test's memory cannot be made: " << what << "\n";
   std::abort();
 }
 
 }  // namespace
+
+// What operations write. `rules` as well: the publisher writes there.
+std::vector<World::Range> World::ranges_of(const shm::View& view) {
+  const auto image = [&](int i) { return const_cast<std::uint8_t*>(view.image[i]); };
+  return {{view.rules_control, 128},
+          {image(0), view.image_length},
+          {image(1), view.image_length},
+          {view.state_control, sizeof(std::uint64_t) * 2},
+          {view.slots, view.slot_count * sizeof(Word16)},
+          {view.limits, view.limit_count * sizeof(shm::LimitState)},
+          {view.rows, view.row_count * sizeof(shm::ProcessRow)},
+          {view.stats_control, sizeof(std::uint64_t) * 8},
+          {view.stripes, std::size_t{view.stripe_count} * view.stripe_stride},
+          {view.events, view.event_count * sizeof(shm::EventRecord)}};
+}
 
 rule::LimitSettings limit(std::string name, Rate rate, std::uint64_t burst,
                           std::int64_t max_wait_ns) {
@@ -63,6 +58,7 @@ World::World(std::vector<rule::LimitSettings> limits, WorldOptions options) {
   auto made = shm::Segment::create_files(directory_.fd(), segment);
   if (!made) give_up(made.error().text());
   segment_ = std::make_unique<shm::Segment>(std::move(made.value()));
+  ranges_ = ranges_of(view());
   adopt();
   publish(limits);
 }
@@ -164,16 +160,25 @@ std::string World::verify() const {
 
 Snapshot World::save() const {
   Snapshot snapshot;
-  for (const Range& range : ranges(view())) {
+  for (const Range& range : ranges_) {
     const auto* start = static_cast<const std::uint8_t*>(range.start);
     snapshot.insert(snapshot.end(), start, start + range.length);
   }
   return snapshot;
 }
 
+bool World::same(const Snapshot& snapshot) const {
+  const std::uint8_t* then = snapshot.data();
+  for (const Range& range : ranges_) {
+    if (std::memcmp(range.start, then, range.length) != 0) return false;
+    then += range.length;
+  }
+  return true;
+}
+
 void World::restore(const Snapshot& snapshot) const {
   const std::uint8_t* from = snapshot.data();
-  for (const Range& range : ranges(view())) {
+  for (const Range& range : ranges_) {
     std::memcpy(range.start, from, range.length);
     from += range.length;
   }

@@ -117,11 +117,20 @@ class World {
 
   Snapshot save() const;
   void restore(const Snapshot& snapshot) const;
+  /// True while every byte is as it was then.
+  bool same(const Snapshot& snapshot) const;
 
  private:
+  struct Range {
+    void* start;
+    std::size_t length;
+  };
+  static std::vector<Range> ranges_of(const shm::View& view);
+
   shm::test::TmpfsDirectory directory_;
   std::unique_ptr<shm::Segment> segment_;
   std::unique_ptr<shm::Publisher> publisher_;
+  std::vector<Range> ranges_;
 };
 
 }  // namespace cutwater::test
