@@ -104,7 +104,7 @@ Result<Memory> open_memory(const Settings& settings, bool check_boot) {
   if (looked.empty()) {
     return Error{Errc::NoDaemon, "no memory directory is known; name it with --memory"};
   }
-  return Error{Errc::NoDaemon, "there is no memory in " + looked};
+  return Error{Errc::NoDaemon, "there is no memory in " + looked + "; name another with --memory"};
 }
 
 Result<Link> open_link(const Settings& settings) {

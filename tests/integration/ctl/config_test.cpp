@@ -27,7 +27,8 @@ TEST(ConfigCheck, SaysWhatAGoodFileReserves) {
   EXPECT_NE(run.out.find("in all"), std::string::npos);
 }
 
-// C131: a typo is never ignored; all errors in one pass, each with its place and what to write.
+// covers: C131 (command line)
+// A typo is never ignored; all errors in one pass, each with its place and what to write.
 TEST(ConfigCheck, NamesEveryErrorWithItsPlaceAndRemedy) {
   ScratchPlace place;
 

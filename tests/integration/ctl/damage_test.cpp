@@ -63,6 +63,7 @@ TEST(Verify, FindsAScribbledImageAndAScribbledBucket) {
   EXPECT_GE(parse(json.out)["findings_total"], 1);
 }
 
+// covers: C137 (command line)
 TEST(Look, SaysThatAMemoryIsOfAnotherLayout) {
   Instance instance(kYaml);
   instance.daemon().kill(SIGKILL);

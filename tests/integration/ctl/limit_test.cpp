@@ -67,7 +67,8 @@ TEST(Limit, NamesTheNearestWithAndWithoutADaemon) {
   }
 }
 
-// C088: the exact field, and a text that never says less.
+// covers: C088 (command line)
+// The exact field, and a text that never says less.
 TEST(LimitPeek, TellsTheWaitExactlyAndRoundsItUp) {
   Instance instance(kYaml);
   Client client = instance.client();
@@ -122,7 +123,8 @@ TEST(LimitPeek, SaysNeverForACostAboveTheBurst) {
   EXPECT_NE(run.out.find("retry-after  never"), std::string::npos) << run.out;
 }
 
-// C037: any bytes are a key, and are printed escaped.
+// covers: C037 (command line)
+// Any bytes are a key, and are printed escaped.
 TEST(LimitPeek, TakesHostileKeys) {
   Instance instance(kYaml);
   Client client = instance.client();

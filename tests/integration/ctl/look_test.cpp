@@ -57,6 +57,7 @@ TEST(Status, OfARunningDaemon) {
   EXPECT_EQ(json["counters"][0]["refused"], 2);
 }
 
+// covers: C037 (command line)
 TEST(Clients, ListsAttachedProcessesWithTheirNamesEscaped) {
   Instance instance(kYaml);
   ClientOptions options;
@@ -72,6 +73,7 @@ TEST(Clients, ListsAttachedProcessesWithTheirNamesEscaped) {
   EXPECT_FALSE(has(run.out, "\x1b")) << run.out;
 }
 
+// covers: C137 (command line)
 TEST(Look, ReadsTheMemoryOfADeadDaemon) {
   Instance instance(kYaml);
   Client client = instance.client();
@@ -95,6 +97,7 @@ TEST(Look, ReadsTheMemoryOfADeadDaemon) {
   EXPECT_EQ(instance.json({"limit", "list"})["limits"].size(), 2U);
 }
 
+// covers: C137 (command line)
 TEST(Look, SaysThatAStoppedDaemonDoesNotAnswer) {
   Instance instance(kYaml);
   instance.daemon().signal(SIGSTOP);
@@ -115,7 +118,8 @@ TEST(Look, SaysThatAStoppedDaemonDoesNotAnswer) {
   instance.daemon().signal(SIGCONT);
 }
 
-// Law 11, C137: the memory is byte for byte what it was, also its statistics and events.
+// covers: C137 (command line)
+// The memory is byte for byte what it was, also its statistics and events.
 TEST(Look, NeverChangesAByte) {
   Instance instance(kYaml);
   Client client = instance.client();
@@ -131,6 +135,7 @@ TEST(Look, NeverChangesAByte) {
   EXPECT_TRUE(memory_bytes(instance.place()) == before);
 }
 
+// covers: C137 (command line)
 TEST(Look, FailsWithoutDaemonAndMemory) {
   Instance instance(kYaml);
   instance.daemon().kill(SIGKILL);
@@ -162,6 +167,7 @@ TEST(Look, ReadsANamedMemoryWithoutAsking) {
   EXPECT_EQ(parse(dead.out)["daemon"], "not running");
 }
 
+// covers: C137 (command line)
 TEST(Look, TellsAnotherUserThatTheMemoryIsNotHis) {
   if (!test::is_root()) GTEST_SKIP() << "only root can become another user";
   Instance instance(kYaml);
@@ -177,7 +183,45 @@ TEST(Look, TellsAnotherUserThatTheMemoryIsNotHis) {
   EXPECT_TRUE(has(answer, "only root and the daemon's user may read a memory")) << answer;
 }
 
-// C042: a full table is visible, with what to do.
+// covers: C137 (command line)
+// What the daemon refuses is an answer: the memory is not tried behind its back.
+TEST(Look, TellsAnotherUserWhatTheDaemonDoesNotPermit) {
+  if (!test::is_root()) GTEST_SKIP() << "only root can become another user";
+  ScratchPlace place;
+  const std::string socket = place.path() + "/open.sock";
+  const std::vector<std::string> arguments = {"--set", "listen.unix.path=" + socket, "--set",
+                                              "listen.unix.mode=0666"};
+  const auto as_nobody = [&](const std::vector<std::string>& command) {
+    return test::as_user(65534, 65534, {}, [&] {
+      std::vector<std::string> all = {"--address", "unix:" + socket};
+      all.insert(all.end(), command.begin(), command.end());
+      const ProgramRun run = run_tool(all);
+      return std::to_string(run.code) + "|" + run.out + "|" + run.err;
+    });
+  };
+
+  place.write_config(kYaml);
+  {
+    DaemonProcess daemon(place, {.arguments = arguments});
+    ASSERT_TRUE(daemon.ready()) << daemon.log();
+    for (const char* look : {"status", "clients", "events"}) {
+      const std::string answer = as_nobody({look});
+      EXPECT_TRUE(answer.starts_with("5||cutwaterctl: ")) << look << ": " << answer;
+    }
+  }
+  place.write_config(kYaml + "access: { map: { users: [\"*\"] } }\n");
+  DaemonProcess daemon(place, {.arguments = arguments});
+  ASSERT_TRUE(daemon.ready()) << daemon.log();
+  EXPECT_TRUE(as_nobody({"limit", "list"}).starts_with("0|LIMIT")) << as_nobody({"limit", "list"});
+  for (const std::vector<std::string>& steer :
+       {std::vector<std::string>{"config", "reload"}, {"limit", "reset", "api", "alice"}}) {
+    const std::string answer = as_nobody(steer);
+    EXPECT_TRUE(answer.starts_with("5||cutwaterctl: ")) << answer;
+  }
+}
+
+// covers: C042 (command line)
+// A full table is visible, with what to do.
 TEST(Status, AdvisesWhenKeysFindNoPlace) {
   Instance instance("capacity: { keys: 1024 }\nlimits: { api: { rate: 1/d, burst: 1 } }\n");
   Client client = instance.client();

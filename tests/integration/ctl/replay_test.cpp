@@ -83,6 +83,7 @@ TEST(ReplayCommand, TellsItsProgressInAFewLines) {
   EXPECT_EQ(run.err.find('\r'), std::string::npos) << "a bar although this is no terminal";
 }
 
+// covers: C037 (command line)
 TEST(ReplayCommand, EscapesClients) {
   Log log(std::string("a\x1b[2J\xff") + line_of("", 0) + std::string("a\x1b[2J\xff") +
           line_of("", 0) + std::string("a\x1b[2J\xff") + line_of("", 0));

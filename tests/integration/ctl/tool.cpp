@@ -2,6 +2,11 @@
 #include "tool.hpp"
 
 #include <gtest/gtest.h>
+#include <pty.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
 
 #include "src/connection.hpp"
 
@@ -14,6 +19,32 @@ ProgramRun run_tool(const std::vector<std::string>& arguments) {
   std::vector<std::string> command = {tool_program()};
   command.insert(command.end(), arguments.begin(), arguments.end());
   return test::run_program(command);
+}
+
+ProgramRun run_tool_on_terminal(const std::vector<std::string>& arguments, bool no_color) {
+  std::vector<std::string> words = {tool_program()};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  int terminal = -1;
+  const pid_t pid = ::forkpty(&terminal, nullptr, nullptr, nullptr);
+  if (pid == 0) {
+    no_color ? ::setenv("NO_COLOR", "1", 1) : ::unsetenv("NO_COLOR");
+    ::execv(argv[0], argv.data());
+    ::_exit(127);
+  }
+  ProgramRun run;
+  char piece[4096];
+  ssize_t got = 0;
+  while ((got = ::read(terminal, piece, sizeof piece)) > 0) {  // the end is an EIO
+    run.out.append(piece, static_cast<std::size_t>(got));
+  }
+  ::close(terminal);
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  run.code = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  return run;
 }
 
 ProgramRun run_quickstart(const std::vector<std::string>& arguments) {

@@ -22,6 +22,8 @@ using test::ScratchPlace;
 
 /// Runs cutwaterctl with `arguments` and nothing else.
 ProgramRun run_tool(const std::vector<std::string>& arguments);
+/// The same on a terminal, both outputs together; `no_color` sets NO_COLOR.
+ProgramRun run_tool_on_terminal(const std::vector<std::string>& arguments, bool no_color = false);
 /// Runs cutwater-quickstart.
 ProgramRun run_quickstart(const std::vector<std::string>& arguments);
 /// Paths of the two programs.

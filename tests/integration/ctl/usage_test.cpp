@@ -51,5 +51,35 @@ TEST(CommandLine, TakesGlobalOptionsInFrontAndBehind) {
             run_tool({"config", "check", place.config(), "-o", "json"}).out);
 }
 
+TEST(Terminal, HasColoursUnlessTheyAreNotWanted) {
+  Instance instance("limits: { api: { rate: 10/s } }\n");
+  const std::vector<std::string> status = {"--address", instance.place().address(), "status"};
+
+  const ProgramRun colour = run_tool_on_terminal(status);
+  const ProgramRun plain = run_tool_on_terminal(status, true);
+  std::vector<std::string> json_arguments = status;
+  json_arguments.insert(json_arguments.end(), {"-o", "json"});
+  const ProgramRun json = run_tool_on_terminal(json_arguments);
+
+  EXPECT_EQ(colour.code, 0);
+  EXPECT_NE(colour.out.find("\x1b[32mrunning"), std::string::npos) << colour.out;
+  EXPECT_EQ(plain.out.find('\x1b'), std::string::npos) << plain.out;
+  EXPECT_EQ(json.out.find('\x1b'), std::string::npos) << json.out;
+}
+
+TEST(Terminal, ShowsABarWhileItReplays) {
+  ScratchPlace place;
+  place.write_config("limits: { api: { rate: 10/s } }\n");
+  test::write_file(place.path() + "/log",
+                   "a - - [17/May/2015:10:05:03 +0000] \"GET / HTTP/1.1\" 200 1\n");
+
+  const ProgramRun run = run_tool_on_terminal(
+      {"replay", place.path() + "/log", "--limit", "api", "--config", place.config()});
+
+  EXPECT_EQ(run.code, 0);
+  EXPECT_NE(run.out.find("\r[####"), std::string::npos) << run.out;
+  EXPECT_NE(run.out.find("100 %\r\x1b[K"), std::string::npos) << "the bar stays";
+}
+
 }  // namespace
 }  // namespace cutwater::ctl

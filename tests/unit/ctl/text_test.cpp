@@ -19,7 +19,8 @@ TEST(Escape, LeavesPrintableTextAlone) {
 
 TEST(Escape, ShowsTheEmptyKey) { EXPECT_EQ(escape(""), "\"\""); }
 
-// C037: nothing of a key reaches the terminal as it is, and keys that differ are printed so.
+// covers: C037
+// Nothing of a key reaches the terminal as it is, and keys that differ are printed so.
 TEST(Escape, DisarmsHostileKeysAndKeepsThemApart) {
   using namespace std::string_literals;
   const std::vector<std::string> keys = {"",
@@ -76,7 +77,8 @@ TEST(KeyArgument, RefusesWhatIsNoHexAndWhatIsTooLong) {
   EXPECT_EQ(key_argument(std::string(kMaxKeyBytes + 1, 'k')).error().code(), Errc::KeyTooLong);
 }
 
-// C088: a wait is never shown shorter than it is.
+// covers: C088
+// A wait is never shown shorter than it is.
 TEST(DurationText, RoundsUp) {
   EXPECT_EQ(duration_text(0), "0");
   EXPECT_EQ(duration_text(1), "1ns");
