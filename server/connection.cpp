@@ -138,7 +138,6 @@ bool Connection::receive() {
 }
 
 void Connection::flush() {
-  const std::size_t before = unsent_;
   while (!queue_.empty() && !closed_) {
     Piece& piece = queue_.front();
     const ssize_t n = send_some(piece);
@@ -158,7 +157,8 @@ void Connection::flush() {
     return;
   }
   if (!queue_.empty()) arm_write();
-  if (before != unsent_ && !closing_) {
+  if (told_unsent_ != unsent_ && !closing_) {
+    told_unsent_ = unsent_;
     auto more = session_.unsent(unsent_, host_.moment().now_ns);
     if (!more.empty()) perform(std::move(more));
   }

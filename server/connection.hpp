@@ -101,7 +101,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   SessionHost& host_;
   wire::ServerSession session_;
   std::deque<Piece> queue_;
-  std::size_t unsent_ = 0;
+  std::size_t unsent_ = 0, told_unsent_ = 0;   // queued; as the machine knows it
   std::uint64_t last_input_ns_ = 0;
   std::uint64_t closing_since_ns_ = 0;
   bool reading_ = false, writing_ = false, closing_ = false, closed_ = false;

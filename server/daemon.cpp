@@ -93,13 +93,13 @@ struct Daemon::Parts {
   std::unique_ptr<Listener> listener;   // none: listen.unix.path is off
   asio::signal_set signals;
   asio::steady_timer timer, farewell;
-  std::string socket_path;
+  SocketSettings socket;
   bool stopping = false;
 };
 
 Daemon::Daemon(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Daemon::~Daemon() = default;
-const std::string& Daemon::socket_path() const noexcept { return parts_->socket_path; }
+const std::string& Daemon::socket_path() const noexcept { return parts_->socket.path; }
 
 Result<std::unique_ptr<Daemon>> Daemon::start(config::Config config, ConfigSource source,
                                               const Surroundings& around, bool stepped, Log& log) {
@@ -146,7 +146,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(config::Config config, ConfigSourc
              rows.reaped);
   }
   if (socket) {
-    all.socket_path = socket->path();
+    all.socket = settings;
     all.listener = std::make_unique<Listener>(all.loop, std::move(*socket), log,
                                               [&all](Listener::Socket accepted) {
                                                 all.desk.accepted(std::move(accepted));
@@ -165,7 +165,7 @@ ExitCode Daemon::run() {
   if (all.listener) all.listener->start();
   const std::string status = fmt::format(
       "{} limits, memory in {}, socket {}", all.running.config.limits.size(), all.memory->path(),
-      all.listener ? all.socket_path : std::string("off"));
+      all.listener ? all.socket.path : std::string("off"));
   all.log.info("cutwaterd {} is ready: {}", kVersion, status);
   all.notifier.ready(status);
   all.loop.run();
@@ -174,7 +174,7 @@ ExitCode Daemon::run() {
 }
 
 void Daemon::Parts::add_status(wire::Value& row) {
-  row.set("socket", listener ? socket_path : std::string("off"));
+  row.set("socket", listener ? socket.path : std::string("off"));
   row.set("connections", desk.connections());
   row.set("accepted", listener ? listener->accepted() : 0);
   row.set("accept_pauses", listener ? listener->pauses() : 0);
@@ -195,6 +195,7 @@ asio::awaitable<void> Daemon::Parts::tick() {
     janitor.tick(desk.moment().now_ns);
     reloader.tick(desk.moment().now_ns);
     desk.tick();
+    if (listener && ticks % Janitor::kTicksPerSecond == 0) listener->keep_in_place(socket);
     if (ticks % Janitor::kTicksPerMinute == 0) {
       desk.each_minute();
       log.flush_repeats();

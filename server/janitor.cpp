@@ -109,7 +109,7 @@ void Janitor::tick(std::uint64_t now_ns) {
   const std::uint64_t before = view.current();
   static_cast<void>(memory_.publisher().sweep(kSlotsPerTick));
   if (view.current() != before) rules_published();
-  count_table();
+  count_table(kSlotsPerTick);
   if (ticks_ % kTicksPerSecond == 0) look_at_names();
   if (ticks_ % kTicksPerMinute == 0) compare_rules();
 }
@@ -149,11 +149,22 @@ void Janitor::compare_rules() {
   rules_published();
 }
 
-void Janitor::count_table() {
+const rows::TableFill& Janitor::fill() {
+  const std::uint64_t slots = memory_.view().slot_count;
+  if (slots <= kSlotsCountedAtOnce && counted_at_tick_ != ticks_) {
+    next_counted_ = 0;
+    counting_ = {};
+    count_table(slots);
+    counted_at_tick_ = ticks_;
+  }
+  return fill_;
+}
+
+void Janitor::count_table(std::uint64_t slots) {
   const shm::View& view = memory_.view();
   const std::uint64_t current = view.current();
   const std::int64_t now = view.clock.now();
-  const std::uint64_t end = std::min(view.slot_count, next_counted_ + kSlotsPerTick);
+  const std::uint64_t end = std::min(view.slot_count, next_counted_ + slots);
   for (; next_counted_ < end; ++next_counted_) {
     const Word16 word = load16(view.slots + next_counted_);
     if (word.lo == 0) continue;

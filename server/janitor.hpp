@@ -26,6 +26,7 @@ namespace cutwater::server {
 class Janitor {
  public:
   static constexpr std::uint64_t kSlotsPerTick = 65536;
+  static constexpr std::uint64_t kSlotsCountedAtOnce = std::uint64_t{1} << 20;
   static constexpr std::uint32_t kTicksPerSecond = 10;
   static constexpr std::uint32_t kTicksPerMinute = 600;
 
@@ -52,8 +53,8 @@ class Janitor {
   void rules_published();
 
   const RowBook& book() const noexcept { return book_; }
-  /// From the last complete count of the table.
-  const rows::TableFill& fill() const noexcept { return fill_; }
+  /// From the last complete count of the table; a small table is counted anew, at most once a tick.
+  const rows::TableFill& fill();
   bool names_lost() const noexcept { return names_lost_; }
   std::uint64_t repairs() const noexcept { return repairs_; }
 
@@ -62,7 +63,7 @@ class Janitor {
   void reap_row(shm::RowGrant row);
   void look_at_names();
   void compare_rules();
-  void count_table();
+  void count_table(std::uint64_t slots);
 
   Memory& memory_;
   Log& log_;
@@ -74,6 +75,7 @@ class Janitor {
   std::uint32_t rules_crc_ = 0;
   std::uint64_t repairs_ = 0;
   std::uint64_t next_counted_ = 0;
+  std::uint64_t counted_at_tick_ = ~std::uint64_t{0};
   rows::TableFill counting_, fill_;
   bool names_lost_ = false;
 };

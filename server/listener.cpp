@@ -30,13 +30,41 @@ void Listener::stop() {
   file_.remove();
 }
 
+void Listener::keep_in_place(const SocketSettings& settings) {
+  if (stopped_ || file_.is_in_place()) {
+    lost_ = false;
+    return;
+  }
+  const bool first = !std::exchange(lost_, true);
+  if (!file_.is_gone()) {
+    if (first) log_.error("{}: something else has taken the socket's place", file_.path());
+    return;
+  }
+  SocketSettings again = settings;
+  again.patient = false;   // the loop does not wait
+  auto made = SocketFile::listen(again);
+  if (!made) {
+    if (first) log_.error("the socket was removed and cannot be made anew: {}", made.error().text());
+    return;
+  }
+  log_.warn("{}: the socket was removed; made anew", made->path());
+  file_ = std::move(*made);
+  std::error_code ignored;
+  acceptor_.close(ignored);
+  acceptor_.assign(asio::local::stream_protocol(), file_.take_fd().release(), ignored);
+}
+
 asio::awaitable<void> Listener::run() {
   while (!stopped_) {
     std::error_code error;
     Socket socket = co_await acceptor_.async_accept(
         asio::redirect_error(asio::use_awaitable, error));
     if (stopped_) co_return;
-    if (error == asio::error::connection_aborted || error == std::errc::interrupted) continue;
+    // operation_aborted: the socket was made anew.
+    if (error == asio::error::connection_aborted || error == asio::error::operation_aborted ||
+        error == std::errc::interrupted) {
+      continue;
+    }
     if (error) {
       co_await pause(error);
       continue;

@@ -26,8 +26,9 @@ class Listener {
   void start();
   /// No more connections; the name is removed if it is still ours.
   void stop();
-  /// The name was taken away by somebody (a tidy-up of /dev/shm at log-out): where are we now?
-  const SocketFile& file() const noexcept { return file_; }
+  /// Called each second. When somebody removed the name (a tidy-up of /dev/shm at log-out), the
+  /// socket is made anew in its place; connections go on. What lies there now is never touched.
+  void keep_in_place(const SocketSettings& settings);
 
   std::uint64_t accepted() const noexcept { return accepted_count_; }
   std::uint64_t pauses() const noexcept { return pauses_; }
@@ -46,6 +47,7 @@ class Listener {
   std::chrono::steady_clock::time_point said_{};
   std::uint64_t accepted_count_ = 0, pauses_ = 0;
   bool stopped_ = false;
+  bool lost_ = false;
 };
 
 }  // namespace cutwater::server

@@ -65,10 +65,10 @@ Result<void> make_folder(const std::string& path) {
 
 /// Held while looking at the path and making the socket. Without it (somebody else holds on to it)
 /// we go on: it only matters to two daemons that start in the same instant.
-shm::UniqueFd lock_folder(const std::string& folder) {
+shm::UniqueFd lock_folder(const std::string& folder, bool patient) {
   shm::UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   for (int i = 0; fd && i < kFolderLockTries; ++i) {
-    if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) break;
+    if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0 || !patient) break;
     const timespec pause{0, kFolderLockPauseNs};
     ::nanosleep(&pause, nullptr);
   }
@@ -149,7 +149,7 @@ Result<SocketFile> SocketFile::listen(const SocketSettings& settings) {
   if (settings.own_directory) {
     if (auto made = make_folder(path); !made) return made.error();
   }
-  const shm::UniqueFd folder = lock_folder(folder_of(path));
+  const shm::UniqueFd folder = lock_folder(folder_of(path), settings.patient);
   if (!folder) {
     return refused(Errc::System, path, "its folder: " + std::string(std::strerror(errno)) +
                                            "; make it or set listen.unix.path");
@@ -180,6 +180,11 @@ bool SocketFile::is_in_place() const noexcept {
   struct stat status {};
   return ::lstat(path_.c_str(), &status) == 0 && S_ISSOCK(status.st_mode) &&
          status.st_dev == device_ && status.st_ino == inode_;
+}
+
+bool SocketFile::is_gone() const noexcept {
+  struct stat status {};
+  return ::lstat(path_.c_str(), &status) != 0 && errno == ENOENT;
 }
 
 void SocketFile::remove() noexcept {

@@ -27,6 +27,7 @@ struct SocketSettings {
   std::uint32_t mode = 0660;
   std::optional<std::uint32_t> group;
   bool own_directory = false;              ///< make the path's folder (0755) when it is not there
+  bool patient = true;                     ///< wait up to 1 s for another daemon that looks here too
 };
 
 class SocketFile {
@@ -40,6 +41,8 @@ class SocketFile {
 
   /// True while the path still names the socket we made.
   bool is_in_place() const noexcept;
+  /// True when nothing at all is at the path: somebody removed our name.
+  bool is_gone() const noexcept;
   /// Removes the name, if it is still ours.
   void remove() noexcept;
 

@@ -253,6 +253,20 @@ TEST_F(Peers, C050RemovedNamesAreSaidOnceAndNewClientsStillAttach) {
   EXPECT_EQ(count(daemon_->log(), "removed or replaced memory files"), 1U);
 }
 
+TEST_F(Peers, C050ARemovedSocketIsMadeAnew) {
+  start("");
+  RawPeer before(place_.socket());
+  ASSERT_TRUE(before.greet(Want::Ask));
+
+  ::unlink(place_.socket().c_str());
+
+  EXPECT_TRUE(eventually([&] { return RawPeer(place_.socket()).greet(Want::Ask).has_value(); }));
+  EXPECT_EQ(before.ping(1)->value, 1U);
+  EXPECT_TRUE(daemon_->wait_log("the socket was removed; made anew"));
+  EXPECT_EQ(daemon_->stop(), 0);
+  EXPECT_NE(::access(place_.socket().c_str(), F_OK), 0);
+}
+
 TEST_F(Peers, ADaemonOfAnOrdinaryUserServesItsOwnUser) {
   if (!is_root()) GTEST_SKIP() << "needs root to start it as another user";
   place_.write_config("limits: { api: { rate: 10/s } }\n");

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "connection.hpp"
+
+#include <gtest/gtest.h>
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace cutwater::server {
+namespace {
+
+using wire::MessageType;
+
+/// A host with a clock moved by hand; it welcomes everybody.
+class Host final : public SessionHost {
+ public:
+  void on_hello(Connection& from, const wire::HelloReceived&) override {
+    wire::Welcome welcome;
+    welcome.instance = "main";
+    welcome.daemon = welcome.session = std::string(wire::kIdSize, 'x');
+    welcome.rights = wire::kRightLook;
+    if (with_row) {
+      welcome.row_index = 2;
+      from.notes.row = {2, 1};
+    }
+    from.perform(from.session().welcome(std::move(welcome), now_ns));
+  }
+  void on_read(Connection& from, const wire::ReadRequested& asked) override {
+    wire::ReadAnswer answer;
+    answer.rows.push_back(wire::Value::map({{"text", std::string(30'000, 'x')}}));
+    from.perform(from.session().answer(asked.request, answer));
+  }
+  void on_steer(Connection&, const wire::SteerRequested&) override {}
+  void on_fault(Connection&, const wire::PeerFault&) override { ++faults; }
+  void on_closed(Connection&, bool said_bye) override {
+    ++closed;
+    bye = said_bye;
+  }
+  wire::Moment moment() const override { return {now_ns, 0}; }
+
+  std::uint64_t now_ns = 1'000'000'000;
+  bool with_row = false;
+  int faults = 0, closed = 0;
+  bool bye = false;
+};
+
+class ConnectionTest : public testing::Test {
+ protected:
+  ConnectionTest() {
+    int pair[2];
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
+    peer_.reset(pair[0]);
+    Connection::Socket socket(loop_, asio::local::stream_protocol(), pair[1]);
+    connection_ = std::make_shared<Connection>(std::move(socket), 1, PeerProcess{}, host_);
+    connection_->start();
+  }
+  ~ConnectionTest() override { connection_->drop(); }
+
+  void turn() {
+    loop_.restart();
+    while (loop_.poll() > 0) {}
+  }
+  void say(MessageType type, std::uint32_t request, const std::string& payload) {
+    const std::string bytes = wire::encode_frame({.type = type, .request = request}, payload);
+    EXPECT_EQ(::send(peer_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(bytes.size()));
+    turn();
+  }
+  void greet() { say(MessageType::Hello, 1, *wire::encode(wire::Hello{})); }
+  /// Types of all frames that came, and whether the end came.
+  std::string heard() {
+    turn();
+    std::string out;
+    char piece[65536];
+    while (true) {
+      const ssize_t n = ::recv(peer_.get(), piece, sizeof piece, 0);
+      if (n == 0) ended_ = true;
+      if (n <= 0) break;
+      bytes_.append(piece, static_cast<std::size_t>(n));
+      turn();
+    }
+    wire::FrameReader reader(wire::kMaxFrameLargest);
+    std::string_view rest = bytes_;
+    while (true) {
+      auto frame = reader.next(rest);
+      if (!frame || !*frame) break;
+      if ((*frame)->header.type == MessageType::Welcome) out += 'W';
+      if ((*frame)->header.type == MessageType::Goaway) out += 'G';
+      if ((*frame)->header.type == MessageType::ByeOk) out += 'B';
+      if ((*frame)->header.type == MessageType::ReadAnswer) out += 'R';
+      if ((*frame)->header.type == MessageType::Error) out += 'E';
+      if ((*frame)->header.type == MessageType::Busy) out += 'b';
+    }
+    if (ended_) out += '.';
+    return out;
+  }
+  void tick_after(std::uint64_t ns) {
+    host_.now_ns += ns;
+    connection_->tick(host_.moment());
+  }
+
+  asio::io_context loop_;
+  Host host_;
+  shm::UniqueFd peer_;
+  std::shared_ptr<Connection> connection_;
+  std::string bytes_;
+  bool ended_ = false;
+};
+
+TEST_F(ConnectionTest, ASessionWithoutARowEndsAfterFiveIdleMinutes) {
+  greet();
+
+  tick_after(Connection::kIdleNs - 1);
+  EXPECT_EQ(heard(), "W");
+  tick_after(1);
+
+  EXPECT_EQ(heard(), "WG.");
+  EXPECT_EQ(host_.closed, 1);
+}
+
+TEST_F(ConnectionTest, ASessionWithARowIsSilentForItsWholeLife) {
+  host_.with_row = true;
+  greet();
+
+  for (int day = 0; day < 3; ++day) tick_after(86'400'000'000'000);
+
+  EXPECT_EQ(heard(), "W");
+}
+
+TEST_F(ConnectionTest, AByteKeepsASessionAlive) {
+  greet();
+  tick_after(Connection::kIdleNs - 1);
+  say(MessageType::Ping, 0, *wire::encode(wire::Ping{1}));
+
+  tick_after(Connection::kIdleNs - 1);
+
+  EXPECT_FALSE(heard().ends_with("."));
+}
+
+TEST_F(ConnectionTest, NoHelloInTimeEndsIt) {
+  tick_after(2'000'000'000);
+
+  EXPECT_EQ(heard(), ".");
+}
+
+TEST_F(ConnectionTest, ByeIsAnsweredAndTold) {
+  greet();
+  say(MessageType::Bye, 0, *wire::encode(wire::Bye{}));
+
+  EXPECT_EQ(heard(), "WB.");
+  EXPECT_TRUE(host_.bye);
+}
+
+TEST_F(ConnectionTest, AnEndWithoutByeIsToldAsSuch) {
+  greet();
+  peer_.reset();
+  turn();
+
+  EXPECT_EQ(host_.closed, 1);
+  EXPECT_FALSE(host_.bye);
+}
+
+TEST_F(ConnectionTest, WhoNeverReadsIsNotReadFromAndThenLetGo) {
+  greet();
+  wire::Read asked;
+  asked.what = "limits";
+  const std::string payload = *wire::encode(asked);
+  std::uint32_t request = 1;
+  for (int i = 0; i < 200; ++i) {
+    const std::string bytes =
+        wire::encode_frame({.type = MessageType::Read, .request = ++request}, payload);
+    if (::send(peer_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) < 0) break;
+    turn();
+  }
+  EXPECT_EQ(host_.closed, 0);
+
+  tick_after(2'000'000'000);                    // no progress: GOAWAY
+  tick_after(Connection::kLingerNs);            // and nobody takes that either
+
+  EXPECT_EQ(host_.closed, 1);
+}
+
+TEST_F(ConnectionTest, ShutDownSaysGoodbye) {
+  greet();
+
+  connection_->shut_down();
+
+  EXPECT_EQ(heard(), "WG.");
+}
+
+TEST_F(ConnectionTest, BadBytesAreAnsweredOnceAndEnd) {
+  const std::string bytes(16, 'x');
+  ASSERT_EQ(::send(peer_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), 16);
+
+  EXPECT_EQ(heard(), "E.");
+  EXPECT_EQ(host_.faults, 1);
+}
+
+}  // namespace
+}  // namespace cutwater::server
