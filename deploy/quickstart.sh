@@ -19,6 +19,7 @@ cd "$(dirname "$(readlink -f "$0")")/.."
 export STEPS=5
 . deploy/steps.sh
 build=${CUTWATER_BUILD_DIR:-build}
+unset CUTWATER_BUILD_DIR   # the daemon takes every CUTWATER_ variable for a setting
 
 # A private folder on a memory file system, gone at the end; the daemon gets one instance after the other in it.
 private='' daemon=''
