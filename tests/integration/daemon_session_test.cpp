@@ -375,7 +375,8 @@ TEST_F(Session, OneUidHasABoundedNumberOfConnections) {
 TEST_F(Session, ThirtyFailedHellosCloseTheDoorForThatUid) {
   if (!is_root()) GTEST_SKIP() << "needs root to come as two users";
   daemon_->kill();
-  place_.write_config("access: { map: { users: [\"*\"] } }\nlisten: { unix: { mode: \"0666\" } }\n");
+  place_.write_config("access: { map: { users: [\"*\"] } }\n"
+                      "listen: { unix: { mode: \"0666\" } }\n");
   daemon_.emplace(place_);
   ASSERT_TRUE(daemon_->ready()) << daemon_->log();
   const std::string socket = place_.memory() + "@socket/cutwater.sock";
