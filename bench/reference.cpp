@@ -95,12 +95,18 @@ bool NaiveLimiter::take(std::string_view key) {
   return true;
 }
 
-Keys::Keys(std::size_t count) : count_(count), text_(count * kLength) {
-  for (std::size_t i = 0; i < count; ++i) {
-    char text[kLength + 8];
-    std::snprintf(text, sizeof text, "tenant-7/user-%010u", static_cast<unsigned>(i));
-    std::memcpy(text_.data() + i * kLength, text, kLength);
-  }
+Keys::Keys(std::size_t count) : text_(count * kLength) {
+  for (std::size_t i = 0; i < count; ++i) put(i, static_cast<std::uint32_t>(i));
+}
+
+Keys::Keys(const std::vector<std::uint32_t>& order) : text_(order.size() * kLength) {
+  for (std::size_t i = 0; i < order.size(); ++i) put(i, order[i]);
+}
+
+void Keys::put(std::size_t place, std::uint32_t key) {
+  char text[kLength + 8];
+  std::snprintf(text, sizeof text, "tenant-7/user-%010u", key);
+  std::memcpy(text_.data() + place * kLength, text, kLength);
 }
 
 std::vector<std::uint32_t> uniform_order(std::size_t length, std::size_t keys) {

@@ -64,16 +64,18 @@ class NaiveLimiter {
   std::unique_ptr<Inside> inside_;
 };
 
-/// The same names for every case: "tenant-7/user-0000000007", 24 bytes.
+/// The same names for every case: "tenant-7/user-0000000007", 24 bytes; one after the other.
 class Keys {
  public:
   explicit Keys(std::size_t count);
+  /// The names of these keys in this order: as a caller has them who was just sent each of them.
+  explicit Keys(const std::vector<std::uint32_t>& order);
   std::string_view operator[](std::size_t i) const { return {text_.data() + i * kLength, kLength}; }
-  std::size_t size() const { return count_; }
+  std::size_t size() const { return text_.size() / kLength; }
   static constexpr std::size_t kLength = 24;
 
  private:
-  std::size_t count_;
+  void put(std::size_t place, std::uint32_t key);
   std::vector<char> text_;
 };
 
