@@ -80,6 +80,7 @@ void Client::Core::start() noexcept {
   number_ = detail::next_client_number();
   if (own_ && own_->clock) own_->clock->add(&view_);
   detail::prepare_thread_exit();
+  detail::prepare_leases();
   detail::register_core(*this);
 }
 
@@ -111,6 +112,7 @@ Result<detail::LimitState*> Client::Core::limit(std::string_view name) {
   state->owner.name = {state->name, name.size()};
   state->view = &view_;
   state->row = &row_;
+  state->life = &fork_page().life;
   state->client = number_;
   state->ref.store(detail::pack_ref(ref), std::memory_order_relaxed);
   state->decided_by = is_private() ? DecidedBy::Private : DecidedBy::Memory;

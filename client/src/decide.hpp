@@ -34,25 +34,29 @@ void answer_degraded(const LimitState& state, DecisionData& out) noexcept;
 void count_flags(const ThreadCounter& counter, std::uint32_t limit,
                  const DecisionData& out) noexcept;
 
+/// Rare: count() for a thread without a stripe of its own.
+void count_shared(const ThreadCounter& counter, std::uint32_t limit, std::uint64_t cost,
+                  const DecisionData& out) noexcept;
+
 /// Counts an answer of limit number `limit`.
 [[gnu::always_inline]] inline void count(const ThreadCounter& counter, std::uint32_t limit,
                                          std::uint64_t cost, const DecisionData& out) noexcept {
+  const shm::StripeHandle stripe = counter.stripe;
+  if (stripe.shared) [[unlikely]] return count_shared(counter, limit, cost, out);
   if (out.reason == Reason::Allowed) {
-    counter.stripe.add(limit, shm::LimitCounter::Allowed, 1);
-    counter.stripe.add(limit, shm::LimitCounter::Tokens, cost);
+    stripe.add(limit, shm::LimitCounter::Allowed, 1);
+    stripe.add(limit, shm::LimitCounter::Tokens, cost);
   } else {
-    counter.stripe.add(limit, shm::LimitCounter::Refused, 1);
+    stripe.add(limit, shm::LimitCounter::Refused, 1);
   }
   if (out.flags != 0) [[unlikely]] count_flags(counter, limit, out);
 }
 
 /// Rules changed since this limit was last looked at? Then what is cached of it is read again.
-[[gnu::always_inline]] inline void notice_reload(LimitState& state) noexcept {
+inline void notice_reload(LimitState& state) noexcept {
   const std::uint64_t current = state.view->current();
   // relaxed: the number is compared, nothing is read because of it.
-  if (state.seen_current.load(std::memory_order_relaxed) != current) [[unlikely]] {
-    refresh(state, current);
-  }
+  if (state.seen_current.load(std::memory_order_relaxed) != current) refresh(state, current);
 }
 
 /// One charge with everything around it. `cost` (over 0) and the key were checked; `hash_key()`
@@ -72,9 +76,12 @@ template <class HashKey>
   }
   // First of all that can wait for it: reading the clock takes longer than the rest, which runs in
   // its shadow. An older stamp is never wrong, only a little stricter.
-  notice_reload(state);
-  if (state.lease_tokens.load(std::memory_order_relaxed) != 0) [[unlikely]] {
-    if (spend_lease(state, hash_key(), cost, out)) return;
+  // relaxed: the number is compared, nothing is read because of it.
+  if (state.plain_current.load(std::memory_order_relaxed) != view.current()) [[unlikely]] {
+    notice_reload(state);
+    if (state.lease_tokens.load(std::memory_order_relaxed) != 0) {
+      if (spend_lease(state, hash_key(), cost, out)) return;
+    }
   }
   const ThreadCounter& counter = counter_for(state);
   const std::int64_t t = view.clock.now();

@@ -3,8 +3,8 @@
 // with which secret, on whose counters. Made by Core::limit(), never moved, freed with the Client,
 // so a decision touches no allocator and a Decision may point to it (its owner, for the name).
 //
-// Hot: the first two lines are read by every decision; only `ref`, `seen_current` and
-// `lease_tokens` change after it was made (a limit that a reload moved), and they are single words.
+// Hot: the first two lines are read by every decision; only `ref` and `plain_current` change after
+// it was made (a limit that a reload moved), and they are single words.
 // Includes nothing heavier than <atomic>, <chrono> and our own. Thread safety: as marked at each
 // member.
 #pragma once
@@ -32,22 +32,28 @@ struct ClientRow {
   std::uint64_t life = 0;
 };
 
+/// No generation of rules has this number.
+inline constexpr std::uint64_t kNoCurrent = ~std::uint64_t{0};
+
 struct alignas(64) LimitState {
   DecisionOwner owner;                           ///< first: Decision::limit_name() reads it
   const shm::View* view = nullptr;               ///< of the Client's segment
   const ClientRow* row = nullptr;                ///< of the Client
   std::uint64_t client = 0;                      ///< number of the Client, never used twice
+  const std::atomic<std::uint64_t>* life = nullptr;   ///< fork_page().life
   std::atomic<std::uint64_t> ref{0};             ///< pack_ref()
-  /// `current` of the rules when lease_tokens, max_waiting were read. ~0 = not yet.
-  std::atomic<std::uint64_t> seen_current{~std::uint64_t{0}};
-  std::atomic<std::uint32_t> lease_tokens{0};    ///< thread-lease of the limit, 0 = off
+  /// `current` of the rules under which a decision is just a charge; ~0 = look closer (attend()).
+  std::atomic<std::uint64_t> plain_current{kNoCurrent};
   DecidedBy decided_by = DecidedBy::Memory;
 
   shm::LimitSecret secret{};                     ///< of the key hash
 
-  /// `current` of the rules in which the name was last looked for in vain.
-  std::atomic<std::uint64_t> gone_current{~std::uint64_t{0}};
+  /// `current` of the rules when the next two were read; kNoCurrent = not yet.
+  std::atomic<std::uint64_t> seen_current{kNoCurrent};
+  std::atomic<std::uint32_t> lease_tokens{0};    ///< thread-lease of the limit, 0 = off
   std::atomic<std::uint32_t> max_waiting{0};     ///< callers asleep at once in this process
+  /// `current` of the rules in which the name was last looked for in vain.
+  std::atomic<std::uint64_t> gone_current{kNoCurrent};
   std::atomic<std::uint64_t> waiting{0};         ///< process_life():32 | callers asleep now:32
   char name[64] = {};                            ///< what `owner.name` points to
   LimitState* next = nullptr;                    ///< list of the Client; set before it is published

@@ -73,7 +73,8 @@ bool resolve_again(LimitState& state) noexcept {
     return false;
   }
   state.ref.store(pack_ref(found), std::memory_order_relaxed);
-  state.seen_current.store(~std::uint64_t{0}, std::memory_order_relaxed);
+  state.seen_current.store(kNoCurrent, std::memory_order_relaxed);
+  state.plain_current.store(kNoCurrent, std::memory_order_relaxed);
   return true;
 }
 
@@ -96,6 +97,18 @@ void refresh(LimitState& state, std::uint64_t current) noexcept {
   state.lease_tokens.store(lease, std::memory_order_relaxed);
   state.max_waiting.store(most_waiting, std::memory_order_relaxed);
   state.seen_current.store(current, std::memory_order_relaxed);
+  state.plain_current.store(lease == 0 ? current : kNoCurrent, std::memory_order_relaxed);
+}
+
+void count_shared(const ThreadCounter& counter, std::uint32_t limit, std::uint64_t cost,
+                  const DecisionData& out) noexcept {
+  if (out.reason == Reason::Allowed) {
+    counter.stripe.add(limit, shm::LimitCounter::Allowed, 1);
+    counter.stripe.add(limit, shm::LimitCounter::Tokens, cost);
+  } else {
+    counter.stripe.add(limit, shm::LimitCounter::Refused, 1);
+  }
+  if (out.flags != 0) count_flags(counter, limit, out);
 }
 
 void count_flags(const ThreadCounter& counter, std::uint32_t limit,

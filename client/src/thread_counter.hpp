@@ -22,13 +22,16 @@ namespace cutwater::detail {
 /// Clients one thread keeps a stripe in at once.
 inline constexpr int kThreadClients = 8;
 
+struct Leases;
+
 struct ThreadCounter {
   std::uint64_t client = 0;        ///< number of the Client `stripe` belongs to; 0 = none yet
   std::uint64_t life = 0;          ///< process_life() it was claimed in
   shm::StripeHandle stripe;
+  Leases* leases = nullptr;        ///< this thread's, once it had one in this life
 };
 
-// initial-exec: one instruction instead of a call; 32 bytes, so the library can be loaded late too.
+// initial-exec: one instruction instead of a call; 40 bytes, so the library can be loaded late too.
 [[gnu::tls_model("initial-exec")]] extern thread_local constinit ThreadCounter thread_counter;
 
 /// Rare: the stripe of this thread at this Client, claimed when needed; becomes the one at hand.
@@ -37,8 +40,9 @@ ThreadCounter& find_thread_counter(const LimitState& state) noexcept;
 /// The counter to use for a decision of `state`.
 [[gnu::always_inline]] inline ThreadCounter& counter_for(const LimitState& state) noexcept {
   ThreadCounter& counter = thread_counter;
+  // relaxed: the number carries its whole meaning. A forked child reads 0, or a number of its own.
   const bool same_life = !guarded(Guard::ForkDropsRow) ||
-                         counter.life == fork_page().life.load(std::memory_order_relaxed);
+                         counter.life == state.life->load(std::memory_order_relaxed);
   if (counter.client == state.client && same_life) [[likely]] return counter;
   return find_thread_counter(state);
 }

@@ -2,15 +2,29 @@
 #include "src/thread_lease.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <ctime>
 
 #include "rule/token_clock.hpp"
 #include "src/core_registry.hpp"
+#include "src/decide.hpp"
 #include "src/thread_counter.hpp"
 
 namespace cutwater::detail {
 namespace {
 
 using rule::Units;
+
+/// Tick of CLOCK_MONOTONIC_COARSE.
+std::atomic<std::int64_t> coarse_tick_ns{10'000'000};
+
+std::int64_t read(clockid_t clock) noexcept {
+  timespec reading;
+  clock_gettime(clock, &reading);
+  return std::int64_t{reading.tv_sec} * 1'000'000'000 + reading.tv_nsec;
+}
+
+}  // namespace
 
 /// Tokens this thread holds: the slice (a, y] of one key, and the line of the clock it decays by.
 struct Lease {
@@ -20,23 +34,36 @@ struct Lease {
   std::uint64_t current = 0;             ///< of the rules it was made under
   Units a = 0;
   Units y = 0;
+  std::int64_t ahead_ns = 0;             ///< segment time = cheap reading + this, never behind
+  std::int64_t cheap_seen = 0;           ///< the last cheap reading, and N there
+  Units cheap_n = 0;
   rule::Piece piece;                     ///< mult, shift, base_t, base_n
-  DecisionData charge;                   ///< as it was made
+  DecisionData answer;                   ///< as charged: slot, tag, line
 };
 
 struct Leases {
   std::uint64_t life = 0;                ///< process_life() they were made in
   std::uint32_t next = 0;                ///< the one that gives way
+  std::uint32_t last = 0;                ///< the one used last
   Lease lease[kThreadLeases];
 };
 
-thread_local Leases leases;
+namespace {
 
-/// The segment's time, not behind; see the header.
-std::int64_t lease_now(const shm::View& view) noexcept {
-  static const bool tsc = tsc_usable();
-  if (view.clock.is_stepped() || !tsc) return view.clock.now();
-  return tsc_boottime_ns() - view.clock.to_boottime(0) + kLeaseClockSlackNs;
+thread_local constinit Leases leases;
+
+/// A reading of the clock that costs little: the word of a stepped clock, else the coarse one.
+[[gnu::always_inline]] inline std::int64_t cheap_now(const shm::View& view) noexcept {
+  return view.clock.is_stepped() ? view.clock.now() : read(CLOCK_MONOTONIC_COARSE);
+}
+
+/// What to add to a cheap reading so that it is never behind the segment's clock.
+std::int64_t ahead_of_cheap(const shm::View& view) noexcept {
+  if (view.clock.is_stepped()) return 0;
+  const std::int64_t monotonic = read(CLOCK_MONOTONIC);     // before: the error is on the safe side
+  const std::int64_t suspended = read(CLOCK_BOOTTIME) - monotonic;
+  const std::int64_t tick = coarse_tick_ns.load(std::memory_order_relaxed);
+  return suspended + tick - view.clock.to_boottime(0);
 }
 
 /// Where what is left of the lease begins at N(t).
@@ -48,7 +75,7 @@ Units left_from(const Lease& lease, Units n) noexcept {
 void end_lease(Lease& lease, const shm::View& view) noexcept {
   const Units rest = lease.y - left_from(lease, rule::units_at(lease.piece, view.clock.now()));
   if (rest > 0) {
-    DecisionData receipt = lease.charge;
+    DecisionData receipt = lease.answer;
     receipt.cost = rest;                 // undo(y, y - max(a, N)): exact, only from the top
     shm::undo(view, receipt);
   }
@@ -66,31 +93,50 @@ Leases& my_leases() noexcept {
   return mine;
 }
 
+[[gnu::always_inline]] inline bool is_of(const Lease& lease, const LimitState& state,
+                                         shm::KeyHash key) noexcept {
+  return lease.limit == &state && lease.client == state.client && lease.key.lo == key.lo &&
+         lease.key.hi == key.hi;
+}
+
 Lease* find(Leases& mine, const LimitState& state, shm::KeyHash key) noexcept {
-  for (Lease& lease : mine.lease) {
-    if (lease.limit == &state && lease.client == state.client && lease.key.lo == key.lo &&
-        lease.key.hi == key.hi) {
-      return &lease;
-    }
+  for (std::uint32_t i = 0; i < kThreadLeases; ++i) {
+    if (!is_of(mine.lease[i], state, key)) continue;
+    mine.last = i;
+    return &mine.lease[i];
   }
   return nullptr;
 }
 
-/// Spends `cost` tokens from the lease at time t. False: it has not got them.
-bool spend(Lease& lease, std::uint64_t cost, std::int64_t t, DecisionData& out) noexcept {
-  const Units n = rule::units_at(lease.piece, t);
-  const Units units = static_cast<Units>(cost) << lease.charge.f;
+/// Spends `units` at time t, where N(t) = n. False: the lease has not got them.
+[[gnu::always_inline]] inline bool spend_at(Lease& lease, std::int64_t t, Units n, Units units,
+                                            DecisionData& out) noexcept {
   const Units end = left_from(lease, n) + units;
-  if (end > lease.y) return false;
+  if (end > lease.y) [[unlikely]] return false;
   lease.a = end;
-  out = lease.charge;                    // slot, tag, line and burst as charged
+  out = lease.answer;
   out.t = t;
   out.n = n;
   out.level = end;
   out.cost = units;
-  out.decided_by = DecidedBy::ThreadLease;
-  out.owner = lease.limit;
   return true;
+}
+
+/// Spends by a cheap reading of the clock.
+[[gnu::always_inline]] inline bool spend_cheaply(Lease& lease, const shm::View& view, Units units,
+                                                 DecisionData& out) noexcept {
+  const std::int64_t cheap = cheap_now(view);
+  if (cheap != lease.cheap_seen) [[unlikely]] {
+    lease.cheap_seen = cheap;
+    lease.cheap_n = rule::units_at(lease.piece, cheap + lease.ahead_ns);
+  }
+  return spend_at(lease, cheap + lease.ahead_ns, lease.cheap_n, units, out);
+}
+
+/// Spends by the segment's clock.
+bool spend_exactly(Lease& lease, const shm::View& view, Units units, DecisionData& out) noexcept {
+  const std::int64_t t = view.clock.now();
+  return spend_at(lease, t, rule::units_at(lease.piece, t), units, out);
 }
 
 /// Ends a lease whose client may be gone.
@@ -120,10 +166,9 @@ Lease* make_lease(Leases& mine, LimitState& state, shm::KeyHash key,
     return nullptr;
   }
   Lease& lease = mine.lease[mine.next];
+  mine.last = mine.next;
   mine.next = (mine.next + 1) % kThreadLeases;
   if (lease.limit != nullptr) end_if_open(lease);
-  // A thread that holds something gives it back when it ends: finding its counter sees to that.
-  counter_for(state);
   lease.limit = &state;
   lease.client = state.client;
   lease.key = key;
@@ -131,43 +176,64 @@ Lease* make_lease(Leases& mine, LimitState& state, shm::KeyHash key,
   lease.a = charge.level - charge.cost;
   lease.y = charge.level;
   lease.piece = {charge.mult, charge.base_t, charge.base_n, charge.burst, 0, 0, charge.shift};
-  lease.charge = charge;
+  lease.ahead_ns = ahead_of_cheap(view);
+  lease.cheap_seen = cheap_now(view);
+  lease.cheap_n = rule::units_at(lease.piece, lease.cheap_seen + lease.ahead_ns);
+  lease.answer = charge;
+  lease.answer.decided_by = DecidedBy::ThreadLease;
+  lease.answer.owner = &state;
   return &lease;
+}
+
+/// The rare half of spend_lease(): another lease than the last one, none, or one that cannot pay.
+[[gnu::noinline]] bool spend_another(LimitState& state, Leases& mine, shm::KeyHash key,
+                                     std::uint64_t cost, DecisionData& out) noexcept {
+  const shm::View& view = *state.view;
+  if (Lease* lease = find(mine, state, key); lease != nullptr) {
+    const Units units = static_cast<Units>(cost) << lease->answer.f;
+    if (lease->current == view.current() && spend_exactly(*lease, view, units, out)) return true;
+    end_lease(*lease, view);
+  }
+  const std::uint64_t tokens = state.lease_tokens.load(std::memory_order_relaxed);
+  Lease* const fresh = make_lease(mine, state, key, std::max(cost, tokens));
+  if (fresh == nullptr) return false;
+  const Units units = static_cast<Units>(cost) << fresh->answer.f;
+  if (spend_exactly(*fresh, view, units, out)) return true;
+  end_lease(*fresh, view);               // stopped so long that it is gone already
+  return false;
 }
 
 }  // namespace
 
+void prepare_leases() noexcept {
+  timespec tick;
+  if (clock_getres(CLOCK_MONOTONIC_COARSE, &tick) != 0) return;
+  // relaxed: a number that is the same whoever reads it.
+  coarse_tick_ns.store(std::int64_t{tick.tv_sec} * 1'000'000'000 + tick.tv_nsec,
+                       std::memory_order_relaxed);
+}
+
 bool spend_lease(LimitState& state, shm::KeyHash key, std::uint64_t cost,
                  DecisionData& out) noexcept {
-  if (cost == 0) return false;
+  // relaxed: the number carries its whole meaning.
+  if (cost > state.lease_tokens.load(std::memory_order_relaxed)) [[unlikely]] return false;
   const shm::View& view = *state.view;
-  Leases& mine = my_leases();
-  Lease* lease = find(mine, state, key);
-  const bool current = lease != nullptr && lease->current == view.current();
-  bool spent = current && spend(*lease, cost, lease_now(view), out);
-  if (!spent) [[unlikely]] {
-    if (lease != nullptr) end_lease(*lease, view);
-    const std::uint64_t tokens = state.lease_tokens.load(std::memory_order_relaxed);
-    if (cost > tokens) return false;
-    lease = make_lease(mine, state, key, tokens);
-    if (lease == nullptr) return false;
-    spent = spend(*lease, cost, std::max(lease->charge.t, lease_now(view)), out);
-    if (!spent) {                        // stopped so long that it is gone already
-      end_lease(*lease, view);
-      return false;
-    }
-  }
-  const std::uint32_t limit = unpack_ref(state.ref.load(std::memory_order_relaxed)).index;
-  const ThreadCounter& counter = counter_for(state);
-  counter.stripe.add(limit, shm::LimitCounter::Allowed, 1);
-  counter.stripe.add(limit, shm::LimitCounter::Tokens, cost);
+  ThreadCounter& counter = counter_for(state);
+  if (counter.leases == nullptr) [[unlikely]] counter.leases = &my_leases();
+  Leases& mine = *counter.leases;
+  Lease& last = mine.lease[mine.last];
+  const bool usable = is_of(last, state, key) && last.current == view.current();
+  const bool spent =
+      usable && spend_cheaply(last, view, static_cast<Units>(cost) << last.answer.f, out);
+  if (!spent && !spend_another(state, mine, key, cost, out)) return false;
+  count(counter, unpack_ref(state.ref.load(std::memory_order_relaxed)).index, cost, out);
   return true;
 }
 
 bool refund_to_lease(const LimitState& state, const DecisionData& receipt) noexcept {
   for (Lease& lease : my_leases().lease) {
     if (lease.limit != &state || lease.client != state.client) continue;
-    if (lease.charge.slot != receipt.slot || lease.charge.tag != receipt.tag) continue;
+    if (lease.answer.slot != receipt.slot || lease.answer.tag != receipt.tag) continue;
     if (lease.a != receipt.level) continue;
     lease.a -= receipt.cost;
     return true;

@@ -76,7 +76,7 @@ struct DecisionNumbers {
 
 /// What waits behind a Decision. For the library. Made as a refusal: Degraded, all else 0.
 struct DecisionData : DecisionNumbers {
-  DecisionData() noexcept : DecisionNumbers{} { reason = Reason::Degraded; }
+  constexpr DecisionData() noexcept : DecisionNumbers{} { reason = Reason::Degraded; }
   explicit DecisionData(Unfilled) noexcept {}
 };
 
