@@ -13,6 +13,7 @@ FrameStatus read_old_piece(const View& view, const BucketAsk& ask, Frame& frame)
     frame.leaving = true;
   }
   frame.piece = read_before(*frame.record);
+  frame.next = frame.leaving ? frame.piece : read_after(*frame.record);
   frame.old_piece = true;
   if (frame.t < frame.piece.base_t) {
     // Older than the rule itself: only a stamp read before its publication. A fresh one is not.
@@ -110,13 +111,10 @@ void fill_common(const Frame& frame, DecisionData& out) noexcept {
 }
 
 // Before the moment of a change the answer spans two lines: finished at once (at most 100 ms after
-// a reload).
+// a reload). From the frame alone: behind a swap the image may be another.
 void compute_now(const Frame& frame, bool granted, DecisionData& out) noexcept {
-  rule::TokenRule rule = read_rule(*frame.record);
-  if (frame.leaving) {
-    rule.after = frame.piece;                    // the old slope, as if it went on
-    out.flags |= Decision::kHint;
-  }
+  const rule::TokenRule rule{frame.next, frame.piece, frame.piece.base_t, frame.f};
+  if (frame.leaving) out.flags |= Decision::kHint;       // the old slope, as if it went on
   const rule::Report report = rule::report(rule, frame.t, frame.n, out.level, frame.cost, granted);
   out.computed = true;
   out.mult = report.remaining;

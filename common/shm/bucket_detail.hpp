@@ -19,6 +19,7 @@ struct Frame {
   std::uint64_t c = 0;                   ///< `current` when the rule was read
   const RuleRecord* record = nullptr;
   rule::Piece piece;                     ///< the line of the rule that holds at t
+  rule::Piece next;                      ///< with old_piece: the line that follows it
   Units n = 0;                           ///< N(t)
   Units cost = 0;                        ///< units
   Units reserve = 0;  ///< units beyond the burst a waiting caller may owe: N(t+wait) - N(t)
@@ -120,6 +121,10 @@ bool tat_of(const View& view, const Frame& frame, std::uint16_t entry_id, Units 
 
 /// The limit's overflow debt on the axis of the frame's rule; 0 when there is none.
 Units overflow_tat(const View& view, const Frame& frame, std::uint32_t limit) noexcept;
+/// A key that is not in the table and was refused: because of what keys without a place owe together?
+inline bool refused_by_overflow(const Frame& frame, Units debt) noexcept {
+  return debt > rule::full_at(frame.piece, frame.n);
+}
 
 void fill_grant(const Frame& frame, Word16* slot, std::uint64_t tag, Units y,
                 DecisionData& out) noexcept;

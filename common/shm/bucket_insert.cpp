@@ -161,10 +161,14 @@ Attempt insert(const View& view, const BucketAsk& ask, const Place& place, const
   // After the reading, not before it: a charge of the overflow word that my scan could not see is seen here (I9).
   const Units debt = guarded(Guard::InsertReadsOverflow) ? overflow_tat(view, frame, ask.limit.index) : 0;
   const rule::Step step = rule::charge(frame.piece, frame.n, debt, frame.cost, frame.reserve);
-  if (!step.granted || view.current() != frame.c) {
+  if (view.current() != frame.c) {               // what was computed may be of two images
     withdraw(claim.own);
-    if (step.granted) return Attempt::StartOver;
+    return Attempt::StartOver;
+  }
+  if (!step.granted) {
+    withdraw(claim.own);
     fill_refusal(frame, step.eff, out);
+    if (refused_by_overflow(frame, debt)) out.flags |= Decision::kOverflow;
     return Attempt::Done;
   }
   CUTWATER_SYNC_POINT("insert.before_promotion");

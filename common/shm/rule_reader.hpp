@@ -27,12 +27,6 @@ inline rule::Piece read_before(const RuleRecord& r) noexcept {
           read_once(r.floor0), read_once(r.reach0),     read_once(r.shift0)};
 }
 
-/// Both lines.
-inline rule::TokenRule read_rule(const RuleRecord& r) noexcept {
-  return {read_after(r), read_before(r), read_once(r.valid_from),
-          static_cast<std::uint8_t>(read_once(r.f) & 63)};
-}
-
 /// The line that holds at `t`.
 inline rule::Piece read_piece_at(const RuleRecord& r, std::int64_t t) noexcept {
   if (guarded(Guard::OldPieceBeforeBase) && t < read_once(r.base_t)) return read_before(r);

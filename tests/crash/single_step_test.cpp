@@ -150,13 +150,19 @@ TEST_F(SingleStep, InsertKillingAHigherClaimAndGivingWayToALower) {
 }
 
 TEST_F(SingleStep, ConversionUnderANewRuleId) {
-  kill_everywhere(world_, {"charge that converts under a new rule id",
-                           [](World& w) {
-                             w.take("api", key(kKey), 3);
-                             w.publish({limit("api", {1'000'000, kSecond}, 4)});
-                           },
-                           [this](World& w) { w.take(api_, key(kKey)); },
-                           [](World& w, bool done) { expect_left(w, done, 1, 0); }});
+  // To a finer scale the old number would look like nothing owed, to a coarser one like damage.
+  const Rate slow{1, kHour}, fast{1'000'000, kSecond};
+  for (const bool finer : {true, false}) {
+    World world({limit("api", finer ? fast : slow, kBurst)});
+    kill_everywhere(world, {finer ? "charge that converts to a finer scale"
+                                  : "charge that converts to a coarser scale",
+                            [&](World& w) {
+                              w.take("api", key(kKey), 3);
+                              w.publish({limit("api", finer ? slow : fast, 4)});
+                            },
+                            [this](World& w) { w.take(api_, key(kKey)); },
+                            [](World& w, bool done) { expect_left(w, done, 1, 0); }});
+  }
 }
 
 TEST_F(SingleStep, Undo) {

@@ -69,10 +69,10 @@ bool Stepper::step() {
   ptrace(PTRACE_SINGLESTEP, child_, nullptr, nullptr);
   wait_for_stop();
   if (child_ < 0) return false;
-  // A breakpoint comes from the kernel's exception, a step from its trace.
+  // A breakpoint is the kernel's own signal; a step is a trace, behind a system call a TRAP_BRKPT.
   siginfo_t info{};
   ptrace(PTRACE_GETSIGINFO, child_, nullptr, &info);
-  over_ = info.si_code != TRAP_TRACE;
+  over_ = info.si_code == SI_KERNEL;
   return !over_;
 }
 

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// T7: reloads between any two instructions of a decision. A child decides; at every instruction of
+// the code that ships it stands still while the rules are published twice, so that the image it is
+// reading is written over, and an hour passes. Then it goes on: what it answers must be what one
+// whole set of rules says at its stamp, and no token is given twice.
+#include <gtest/gtest.h>
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <new>
+
+#include "base/fork_page.hpp"
+#include "crash/stepper.hpp"
+
+namespace cutwater::test {
+namespace {
+
+// What the child answered, in memory of both.
+struct Answer {
+  DecisionData data;
+  shm::Outcome outcome = shm::Outcome::Superseded;
+};
+
+class ReloadStep : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string why = Stepper::unavailable(); !why.empty()) GTEST_SKIP() << why;
+    void* place = mmap(nullptr, sizeof(Answer), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+                       -1, 0);
+    ASSERT_NE(place, MAP_FAILED);
+    answer_ = new (place) Answer;
+  }
+  void TearDown() override {
+    if (answer_ != nullptr) munmap(answer_, sizeof(Answer));
+  }
+
+  struct Case {
+    const char* name;
+    std::vector<rule::LimitSettings> first, second, third;
+    std::uint64_t used;                  ///< tokens used before; 0: the key is not there yet
+    std::uint64_t gap;                   ///< 1 = at every instruction
+  };
+
+  // The rules at the child's stamp, from those published: the last that took effect by then.
+  struct Moment {
+    std::int64_t from;
+    std::uint64_t burst;
+  };
+
+  void check(const Case& c) {
+    World world(c.first);
+    const shm::LimitRef api = world.ref("api");
+    world.pass(kSecond);
+    world.take("api", key(7), c.used);
+    const Snapshot start = world.save();
+    const std::int64_t asked = world.now();
+    const auto decide = [&] {
+      std::uint64_t hint = shm::kNoSlot;
+      answer_->outcome =
+          charge_at(world.view(), {api, key(7), 1, 0}, world.now(), hint, answer_->data);
+    };
+    process_life();                      // made once per process: not in a child
+    std::uint64_t length = 0;
+    for (Stepper whole(decide); whole.step();) ++length;
+    std::uint64_t reloads = 0;
+    for (std::uint64_t at = 0; at <= length && !HasFailure(); at += c.gap, ++reloads) {
+      SCOPED_TRACE(std::string(c.name) + ", reloads after instruction " + std::to_string(at));
+      world.restore(start);
+      world.adopt();
+      while (!world.publisher().sweep(64)) {}
+      *answer_ = {};
+      Stepper stepper(decide);
+      stepper.step_over(at);
+      std::vector<Moment> moments{{0, c.first[0].burst}};
+      for (const auto* next : {&c.second, &c.third}) {
+        if (next->empty()) continue;
+        const auto report = world.publish(*next);
+        world.pass(1);
+        while (!world.publisher().sweep(64)) {}
+        moments.push_back({report.effective_ns, (*next)[0].burst});
+      }
+      stepper.finish();
+      judge(world, c.used, asked, moments);
+    }
+    std::printf("%-42s reloads at %lu of %lu instructions\n", c.name,
+                static_cast<unsigned long>(reloads), static_cast<unsigned long>(length));
+  }
+
+  void judge(World& world, std::uint64_t used, std::int64_t asked,
+             const std::vector<Moment>& moments) {
+    const DecisionData& d = answer_->data;
+    ASSERT_EQ(answer_->outcome, shm::Outcome::Answered);
+    EXPECT_GE(d.t, asked);
+    std::uint64_t burst = 0;
+    for (const Moment& moment : moments) {
+      if (moment.from <= d.t) burst = moment.burst;
+    }
+    // All numbers of the answer belong to one rule, that of its stamp.
+    if (!d.computed) {
+      EXPECT_EQ(static_cast<std::uint64_t>(d.burst) >> d.f, burst);
+    }
+    ASSERT_TRUE(d.reason == Reason::Allowed || d.reason == Reason::Limit);
+    const std::uint64_t left = Decision{d}.remaining();
+    if (d.reason == Reason::Allowed) {
+      EXPECT_LE(d.level - d.n, static_cast<std::int64_t>(burst << d.f));
+      EXPECT_EQ(left, burst - used - 1);
+    }
+    EXPECT_EQ(world.drain("api", key(7), 100),
+              moments.back().burst - used - (d.reason == Reason::Allowed ? 1 : 0));
+    EXPECT_LE(world.members_of(key(7)), 1U);
+    EXPECT_EQ(world.verify(), "");
+  }
+
+  Answer* answer_ = nullptr;
+};
+
+TEST_F(ReloadStep, OtherBursts) {
+  check({"the burst changes", {limit("api", {1, kHour}, 10)}, {limit("api", {1, kHour}, 3)},
+         {limit("api", {1, kHour}, 20)}, 2, 1});
+  check({"the burst changes once", {limit("api", {1, kHour}, 10)}, {limit("api", {1, kHour}, 5)},
+         {}, 2, 1});
+}
+
+TEST_F(ReloadStep, OtherScales) {
+  check({"the scale changes", {limit("api", {1, kHour}, 10)},
+         {limit("api", {10'000, kSecond}, 4)}, {limit("api", {1, kHour}, 10)}, 2, 1});
+  check({"the scale changes once", {limit("api", {1, kHour}, 10)},
+         {limit("api", {10'000, kSecond}, 4)}, {}, 2, 1});
+}
+
+TEST_F(ReloadStep, WhileAKeyIsSeenFirst) {
+  check({"the burst changes under an insert", {limit("api", {1, kHour}, 10)},
+         {limit("api", {1, kHour}, 3)}, {limit("api", {1, kHour}, 20)}, 0, 41});
+  check({"the scale changes under an insert", {limit("api", {1, kHour}, 10)},
+         {limit("api", {10'000, kSecond}, 4)}, {limit("api", {1, kHour}, 10)}, 0, 43});
+}
+
+}  // namespace
+}  // namespace cutwater::test
