@@ -95,6 +95,7 @@ Attempt decide_absent(const View& view, const BucketAsk& ask, const Place& place
   }
   if (!step.granted || frame.never) {
     detail::fill_refusal(frame, step.eff, out);
+    if (!frame.never && detail::refused_by_overflow(frame, debt)) out.flags |= Decision::kOverflow;
   } else {
     detail::fill_grant(frame, nullptr, 0, step.y, out);
   }

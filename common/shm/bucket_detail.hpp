@@ -121,7 +121,7 @@ bool tat_of(const View& view, const Frame& frame, std::uint16_t entry_id, Units 
 
 /// The limit's overflow debt on the axis of the frame's rule; 0 when there is none.
 Units overflow_tat(const View& view, const Frame& frame, std::uint32_t limit) noexcept;
-/// A key that is not in the table and was refused: because of what keys without a place owe together?
+/// A key that is not in the table was refused: by what keys without a place owe together?
 inline bool refused_by_overflow(const Frame& frame, Units debt) noexcept {
   return debt > rule::full_at(frame.piece, frame.n);
 }
