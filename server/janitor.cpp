@@ -3,6 +3,7 @@
 
 #include "reap.hpp"
 #include "shm/bucket_table.hpp"
+#include "shm/counters.hpp"
 #include "shm/image.hpp"
 #include "shm/rule_reader.hpp"
 
@@ -13,14 +14,26 @@ std::uint64_t loop_now() {
   return static_cast<std::uint64_t>(
       std::chrono::steady_clock::now().time_since_epoch().count());
 }
+
+std::uint64_t decisions_without_place(const shm::View& view, std::uint32_t limit) {
+  return shm::sum_counters(view, limit)[static_cast<std::size_t>(shm::LimitCounter::NoPlace)];
+}
 }  // namespace
 
 Janitor::Janitor(asio::io_context& loop, Memory& memory, Log& log)
-    : memory_(memory),
+    : loop_(loop),
+      memory_(memory),
       log_(log),
-      watch_(loop, [this](std::uint32_t row) { carry_out(book_.process_ended(row), loop_now()); }),
+      watch_(loop, [this](std::uint32_t row) { carry_out(book_.process_ended(row)); }),
       state_identity_(memory.state_identity()) {
   rules_published();
+  const shm::View& view = memory.view();
+  no_place_.resize(view.limit_count);
+  for (std::uint32_t limit = 0; limit < view.limit_count; ++limit) {
+    // What a former daemon may have said is not said again.
+    if (view.limit_config(view.current(), limit).windows == 0) continue;
+    no_place_[limit].said = decisions_without_place(view, limit);
+  }
 }
 
 Janitor::Adopted Janitor::adopt_rows(std::uint64_t now_ns) {
@@ -53,7 +66,7 @@ Result<shm::RowGrant> Janitor::attach(Attach attach) {
     RowActions actions;
     const auto row = book_.offered(peer.pid, peer.start_time, attach.token, attach.connection,
                                    actions);
-    carry_out(actions, loop_now());
+    carry_out(actions);
     if (row) return *row;   // its process is watched already
   }
   auto row = memory_.rows().grant({.kind = shm::RowKind::Process,
@@ -72,23 +85,29 @@ Result<shm::RowGrant> Janitor::attach(Attach attach) {
 }
 
 void Janitor::connection_ended(std::uint64_t connection, bool said_bye, std::uint64_t now_ns) {
-  carry_out(book_.connection_ended(connection, said_bye, now_ns), now_ns);
+  carry_out(book_.connection_ended(connection, said_bye, now_ns));
 }
 
-void Janitor::carry_out(const RowActions& actions, std::uint64_t now_ns) {
+void Janitor::carry_out(const RowActions& actions) {
   for (const RowAction& action : actions) {
     switch (action.kind) {
       case RowAction::Kind::Orphan: memory_.rows().mark_orphan(action.row); break;
       case RowAction::Kind::Live: memory_.rows().mark_live(action.row); break;
       case RowAction::Kind::Reap: reap_row(action.row); break;
-      case RowAction::Kind::LookAtMaps: {
-        const Mapping found = look_for_mapping(action.pid, state_identity_.device,
-                                               state_identity_.inode);
-        carry_out(book_.looked(action.row.index, found == Mapping::Gone, now_ns), now_ns);
-        break;
-      }
+      case RowAction::Kind::LookAtMaps: look_at_maps(action); break;
     }
   }
+}
+
+void Janitor::look_at_maps(const RowAction& action) {
+  if (!looker_) looker_.emplace(1);
+  asio::post(*looker_, [this, action, identity = state_identity_,
+                        alive = std::weak_ptr<bool>(alive_)] {
+    const Mapping found = look_for_mapping(action.pid, identity.device, identity.inode);
+    asio::post(loop_, [this, alive, row = action.row, gone = found == Mapping::Gone] {
+      if (!alive.expired()) carry_out(book_.looked(row, gone, loop_now()));
+    });
+  });
 }
 
 void Janitor::reap_row(shm::RowGrant row) {
@@ -105,11 +124,12 @@ void Janitor::tick(std::uint64_t now_ns) {
   // relaxed: for people, never judged.
   __atomic_store_n(&view.rules_control->beat_ns, static_cast<std::uint64_t>(view.clock.now()),
                    __ATOMIC_RELAXED);
-  carry_out(book_.tick(now_ns), now_ns);
+  carry_out(book_.tick(now_ns));
   const std::uint64_t before = view.current();
   static_cast<void>(memory_.publisher().sweep(kSlotsPerTick));
   if (view.current() != before) rules_published();
-  count_table(kSlotsPerTick);
+  if (view.slot_count > kSlotsCountedAtOnce) count_table(kSlotsPerTick);   // others: when asked
+  look_at_places(now_ns);
   if (ticks_ % kTicksPerSecond == 0) look_at_names();
   if (ticks_ % kTicksPerMinute == 0) compare_rules();
 }
@@ -119,11 +139,33 @@ void Janitor::look_at_names() {
   if (lost && !names_lost_) {
     log_.error("somebody removed or replaced memory files in {}: attached and new clients go on, "
                "but the next daemon will not find this memory; restart cutwaterd when a fresh "
-               "start is acceptable, and keep the directory from tidy-ups (RemoveIPC, tmp cleaners)",
+               "start is acceptable, and keep tidy-ups away from there (RemoveIPC, tmp cleaners)",
                memory_.path());
     memory_.note(shm::EventKind::Damage, 0, "memory file names lost");
   }
   names_lost_ = lost;
+}
+
+/// An answer that on-full gave is not the rule's: the operator is told, once a minute and limit.
+void Janitor::look_at_places(std::uint64_t now_ns) {
+  const shm::View& view = memory_.view();
+  const std::uint64_t current = view.current();
+  const auto limits = static_cast<std::uint32_t>(no_place_.size());
+  for (std::uint32_t i = 0; i < std::min(limits, kLimitsPerTick); ++i) {
+    const std::uint32_t limit = next_limit_;
+    next_limit_ = (next_limit_ + 1) % limits;
+    if (view.limit_config(current, limit).windows == 0) continue;
+    const std::uint64_t decisions = decisions_without_place(view, limit);
+    NoPlace& known = no_place_[limit];
+    if (decisions <= known.said || now_ns < known.due_ns) continue;
+    const shm::NameRecord& record = view.limit_name(current, limit);
+    const std::string name(record.text, std::min<std::size_t>(record.length, sizeof record.text));
+    log_.warn("limit {}: {} decisions found no place for their key, and on-full decided; raise "
+              "capacity.keys (now {}) and restart the daemon",
+              name, decisions - known.said, memory_.segment().capacity().keys);
+    memory_.note(shm::EventKind::TableFull, limit, name);
+    known = {decisions, now_ns + kSayNoPlaceNs};
+  }
 }
 
 void Janitor::rules_published() {

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the daemon does without being asked, ten times a second, each time a bounded piece:
 // gives back what the dead held, sweeps buckets of rules that are gone, counts how full the table
-// is, compares the rules with their checksum, notices names that somebody removed, and beats.
+// is, says when keys find no place, compares the rules with their checksum, notices names that
+// somebody removed, and beats.
 //
 // Reaping: a pidfd that fires is acted on at once; orphans are looked for in /proc/PID/maps after
-// 5 s.
-// Bounds per tick: kSlotsPerTick slots swept and as many counted, RowBook::kMaxLooks maps.
+// 5 s, by a thread of its own: maps of a process that hangs in the kernel can hold their reader.
+// Bounds per tick: kSlotsPerTick slots swept and as many counted, kLimitsPerTick limits looked at,
+// RowBook::kMaxLooks maps.
 // Thread safety: the loop's thread.
 #pragma once
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <asio.hpp>
 
@@ -27,6 +30,9 @@ class Janitor {
  public:
   static constexpr std::uint64_t kSlotsPerTick = 65536;
   static constexpr std::uint64_t kSlotsCountedAtOnce = std::uint64_t{1} << 20;
+  static constexpr std::uint32_t kLimitsPerTick = 64;
+  /// Keys of one limit without a place are said so often at most.
+  static constexpr std::uint64_t kSayNoPlaceNs = 60'000'000'000;
   static constexpr std::uint32_t kTicksPerSecond = 10;
   static constexpr std::uint32_t kTicksPerMinute = 600;
 
@@ -59,12 +65,15 @@ class Janitor {
   std::uint64_t repairs() const noexcept { return repairs_; }
 
  private:
-  void carry_out(const RowActions& actions, std::uint64_t now_ns);
+  void carry_out(const RowActions& actions);
   void reap_row(shm::RowGrant row);
+  void look_at_maps(const RowAction& action);
   void look_at_names();
+  void look_at_places(std::uint64_t now_ns);
   void compare_rules();
   void count_table(std::uint64_t slots);
 
+  asio::io_context& loop_;
   Memory& memory_;
   Log& log_;
   RowBook book_;
@@ -77,7 +86,12 @@ class Janitor {
   std::uint64_t next_counted_ = 0;
   std::uint64_t counted_at_tick_ = ~std::uint64_t{0};
   rows::TableFill counting_, fill_;
+  struct NoPlace { std::uint64_t said = 0, due_ns = 0; };   ///< decisions said, next line
+  std::vector<NoPlace> no_place_;                            ///< by limit
+  std::uint32_t next_limit_ = 0;
   bool names_lost_ = false;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  std::optional<asio::thread_pool> looker_;   // one thread, from the first look on; ends first
 };
 
 }  // namespace cutwater::server
