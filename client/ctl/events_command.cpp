@@ -17,6 +17,8 @@ namespace {
 
 /// How often -f looks for more.
 constexpr int kFollowMs = 200;
+/// Looks at a memory between two tries to find its daemon again.
+constexpr unsigned kLooksPerTry = 5;
 /// So many failed looks in a row end -f: the daemon may be restarting.
 constexpr int kFollowPatience = 50;
 
@@ -64,24 +66,54 @@ bool print_events(const Settings& settings, const EventRows& page) {
   return std::fwrite(out.data(), 1, out.size(), stdout) == out.size() && std::fflush(stdout) == 0;
 }
 
-Exit follow(const Settings& settings, Look look, std::uint64_t next) {
+/// Where a reader of events stands: the number it wants next and the last row it saw.
+struct Position {
+  std::uint64_t next = 0;
+  wire::Value last;
+
+  void pass(const EventRows& page) {
+    next = page.next;
+    if (!page.rows.empty()) last = page.rows.back();
+  }
+};
+
+/// Whether the last row seen is still there. A memory made anew counts from 0 again.
+bool same_memory(Look& look, const Position& at) {
+  if (at.last.is_nil()) return true;
+  const std::uint64_t number = number_at(at.last, "number");
+  const auto page = look.read_events(number);
+  if (!page || page->rows.empty()) return false;
+  const wire::Value& first = page->rows.front();
+  return number_at(first, "number") > number || first == at.last;  // or it was overwritten
+}
+
+bool reopen(const Settings& settings, Look& look, Position& at, bool daemon_only) {
+  auto again = Look::open(settings, Look::Voice::Quiet);
+  if (!again || (daemon_only && std::string_view(again->source()) != "daemon")) return false;
+  if (!same_memory(*again, at)) at = {};
+  if (again->remark() != look.remark() && !again->remark().empty()) note(again->remark());
+  look = std::move(*again);
+  return true;
+}
+
+Exit follow(const Settings& settings, Look look, Position at) {
   int failures = 0;
-  while (interrupted == 0) {
+  for (unsigned looks = 1; interrupted == 0; ++looks) {
     ::poll(nullptr, 0, kFollowMs);
     if (interrupted != 0) break;
-    auto page = look.read_events(next);
+    // Who reads a memory goes back to the daemon when there is one again.
+    const bool in_memory = std::string_view(look.source()) == "memory" && settings.memory.empty();
+    if (in_memory && looks % kLooksPerTry == 0) reopen(settings, look, at, true);
+    auto page = look.read_events(at.next);
     if (!page) {
-      if (++failures > kFollowPatience) return complain(page.error());
-      auto again = Look::open(settings);
-      if (!again) continue;
-      if (again->remark() != look.remark() && !again->remark().empty()) note(again->remark());
-      look = std::move(*again);
+      if (!reopen(settings, look, at, false) && ++failures > kFollowPatience) {
+        return complain(page.error());
+      }
       continue;
     }
     failures = 0;
-    next = page->next;
-    if (!page->rows.empty() && !print_events(settings, *page))
-      return Exit::Ok;  // the reader went away
+    at.pass(*page);
+    if (!page->rows.empty() && !print_events(settings, *page)) return Exit::Ok;  // reader gone
   }
   return Exit::Ok;
 }
@@ -92,7 +124,6 @@ Exit run_events(const Settings& settings, const EventsAsk& ask) {
   if (ask.follow) catch_interrupt();
   auto look = Look::open(settings);
   if (!look) return complain(look.error());
-  if (!look->remark().empty()) note(look->remark());
 
   EventRows all;
   for (int page = 0; page < kMaxPages; ++page) {
@@ -109,7 +140,9 @@ Exit run_events(const Settings& settings, const EventsAsk& ask) {
   }
   if (ask.follow) {
     if (!print_events(settings, all)) return Exit::Ok;
-    return follow(settings, std::move(*look), all.next);
+    Position at;
+    at.pass(all);
+    return follow(settings, std::move(*look), std::move(at));
   }
   wire::Value document = look->document();
   document.set("lost", all.lost);

@@ -81,7 +81,6 @@ Result<wire::SteerAnswer> steer(const Settings& settings, const wire::Steer& mes
 Exit run_limit_list(const Settings& settings) {
   auto look = Look::open(settings);
   if (!look) return complain(look.error());
-  if (!look->remark().empty()) note(look->remark());
   const auto rows = look->read("limits");
   if (!rows) return complain(rows.error());
 
@@ -104,7 +103,6 @@ Exit run_limit_list(const Settings& settings) {
 Exit run_limit_get(const Settings& settings, const std::string& name) {
   auto look = Look::open(settings);
   if (!look) return complain(look.error());
-  if (!look->remark().empty()) note(look->remark());
   const auto row = look->read_limit(name);
   if (!row) return complain(row.error());
 
@@ -135,7 +133,6 @@ Exit run_limit_peek(const Settings& settings, const std::string& name, const std
   if (!bytes) return complain(bytes.error());
   auto look = Look::open(settings);
   if (!look) return complain(look.error());
-  if (!look->remark().empty()) note(look->remark());
   const auto row = look->read_limit(name, *bytes, cost);
   if (!row) return complain(row.error());
 

@@ -22,6 +22,9 @@ using client::Deadline;
 /// The file whose presence makes a directory a memory.
 constexpr const char* kAnyFile = "rules";
 
+/// Events asked for at once.
+constexpr std::uint32_t kEventPage = 1000;
+
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
@@ -118,7 +121,13 @@ Result<Link> open_link(const Settings& settings) {
   return Link{std::move(*connection), std::move(greeting->welcome)};
 }
 
-Result<Look> Look::open(const Settings& settings) {
+Result<Look> Look::open(const Settings& settings, Voice voice) {
+  auto look = choose(settings);
+  if (look && voice == Voice::Notes && !look->remark_.empty()) note(look->remark_);
+  return look;
+}
+
+Result<Look> Look::choose(const Settings& settings) {
   if (!settings.memory.empty() && settings.address.empty())
     return from_memory(settings, "not asked", "");
   auto link = open_link(settings);
@@ -129,7 +138,7 @@ Result<Look> Look::open(const Settings& settings) {
                        link.error().text());
   }
   Look look;
-  look.timeout_ = settings.timeout;
+  look.settings_ = settings;
   look.daemon_ = "running";
   look.instance_ = link->welcome.instance;
   look.place_ = link->connection.path();
@@ -153,6 +162,7 @@ Result<Look> Look::from_memory(const Settings& settings, std::string daemon,
     daemon = memory->daemon_alive ? (daemon == "not asked" ? "running" : "does not answer")
                                   : "not running";
   }
+  look.settings_ = settings;
   look.place_ = memory->directory.path;
   look.remark_ = "daemon " + daemon +
                  (settings.address.empty() && !settings.memory.empty() ? ", not asked" : "") +
@@ -162,10 +172,20 @@ Result<Look> Look::from_memory(const Settings& settings, std::string daemon,
   return look;
 }
 
+bool Look::fall_back(const Error& error) {
+  if (!unanswered(error.code())) return false;
+  auto memory = from_memory(
+      settings_, error.code() == Errc::Timeout ? "does not answer" : "not running", error.text());
+  if (!memory) return false;
+  *this = std::move(*memory);
+  note(remark_);
+  return true;
+}
+
 Result<Rows> Look::ask(wire::Read message) {
   Rows rows;
   for (int page = 0; page < kMaxPages; ++page) {
-    auto answer = link_->connection.read(message, Deadline::in(timeout_));
+    auto answer = link_->connection.read(message, Deadline::in(settings_.timeout));
     if (!answer) return answer.error();
     for (wire::Value& row : answer->rows) rows.push_back(std::move(row));
     if (answer->cursor.empty() || answer->cursor == message.cursor) return rows;
@@ -178,7 +198,8 @@ Result<Rows> Look::read(std::string_view what) {
   if (link_) {
     wire::Read message;
     message.what = what;
-    return ask(std::move(message));
+    auto answer = ask(std::move(message));
+    if (answer || !fall_back(answer.error())) return answer;
   }
   const shm::View& view = memory_->segment.view();
   if (what == "status") return Rows{status_of(view)};
@@ -199,6 +220,7 @@ Result<wire::Value> Look::read_limit(std::string_view name, std::optional<std::s
   if (key && cost != 1) message.options.set("cost", cost);
   auto rows = ask(std::move(message));
   if (rows && !rows->empty()) return std::move(rows->front());
+  if (!rows && fall_back(rows.error())) return read_limit(name, key, cost);
   const auto limits = read("limits");
   if (!limits) return rows ? limits.error() : rows.error();
   std::vector<std::string> known;
@@ -211,13 +233,12 @@ Result<wire::Value> Look::read_limit(std::string_view name, std::optional<std::s
 }
 
 Result<EventRows> Look::read_events(std::uint64_t from) {
-  constexpr std::uint32_t kPage = 1000;
-  if (!link_) return rows::event_rows(memory_->segment.view(), from, kPage);
+  if (!link_) return rows::event_rows(memory_->segment.view(), from, kEventPage);
   wire::Read message;
   message.what = "events";
   message.cursor = std::to_string(from);
-  message.max_rows = kPage;
-  auto answer = link_->connection.read(message, Deadline::in(timeout_));
+  message.max_rows = kEventPage;
+  auto answer = link_->connection.read(message, Deadline::in(settings_.timeout));
   if (!answer) return answer.error();
   EventRows out{std::move(answer->rows), from, 0};
   for (const wire::Value& row : out.rows) {

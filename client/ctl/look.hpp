@@ -2,15 +2,15 @@
 // Look: where answers come from. Asks the daemon with a deadline; when nobody answers, reads the
 // memory files themselves, read-only, as root or the daemon's user may (P6, C137).
 //
-//   auto look = Look::open(settings);
+//   auto look = Look::open(settings);        // notes "daemon not running; read from /run/..."
 //   if (!look) return complain(look.error());
-//   if (!look->remark().empty()) note(look->remark());       // "daemon not running; read from
-//   /run/..." auto rows = look->read("limits");
+//   auto rows = look->read("limits");
 //
 // The daemon's refusal is an answer: then the memory is not tried. With --memory and no --address
-// the memory is read without asking. A remark is printed by every command, so that no list ever
-// looks like a daemon's answer when it is none, and an error is returned when nothing could be
-// read. Never writes a byte of the memory, also not its lock's. Thread safety: one thread.
+// the memory is read without asking. A daemon that stops answering between two questions is left
+// for the memory too. Whatever did not come from the daemon is remarked on standard error, so that
+// no list ever looks like a daemon's answer when it is none; an error is returned when nothing
+// could be read. Never writes a byte of the memory. Thread safety: one thread.
 #pragma once
 #include <memory>
 #include <optional>
@@ -53,7 +53,8 @@ Result<Link> open_link(const Settings& settings);
 
 class Look {
  public:
-  static Result<Look> open(const Settings& settings);
+  enum class Voice : std::uint8_t { Notes, Quiet };  ///< whether a remark is printed
+  static Result<Look> open(const Settings& settings, Voice voice = Voice::Notes);
 
   /// Rows of `what` (see rows/segment_rows.hpp), all pages.
   Result<Rows> read(std::string_view what);
@@ -61,7 +62,8 @@ class Look {
   Result<wire::Value> read_limit(std::string_view name,
                                  std::optional<std::string_view> key = std::nullopt,
                                  std::uint64_t cost = 1);
-  /// Events from number `from` on, at most one page.
+  /// Events from number `from` on, at most one page. Does not leave the daemon for the memory by
+  /// itself: that may be another memory, with other numbers.
   Result<EventRows> read_events(std::uint64_t from);
 
   /// "daemon", or "memory".
@@ -81,11 +83,14 @@ class Look {
   Look() = default;
   static Result<Look> from_memory(const Settings& settings, std::string daemon,
                                   const std::string& cause);
+  static Result<Look> choose(const Settings& settings);
   Result<Rows> ask(wire::Read message);
+  /// After an error of the link: true when the memory is read from now on.
+  bool fall_back(const Error& error);
 
   std::unique_ptr<Link> link_;
   std::unique_ptr<Memory> memory_;
-  Nanos timeout_{kDefaultTimeout};
+  Settings settings_;
   std::string daemon_, remark_, instance_, place_;
 };
 

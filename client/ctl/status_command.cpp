@@ -55,13 +55,18 @@ std::vector<std::string> advice_for(const wire::Value& status, const Look& look)
                      " damaged entries were found and repaired; run `cutwaterctl verify` and look "
                      "who may write the memory");
   }
+  if (number_at(status, "rules_repaired") > 0) {
+    advice.push_back(
+        "the rules in the memory were overwritten and published again; look who may "
+        "write to the daemon's memory directory");
+  }
   const std::uint64_t used = number_at(status, "stripes_used"),
                       stripes = number_at(status, "stripes");
   if (stripes > 0 && used + 1 >= stripes) {
     advice.push_back(
         "all stripes of counters are taken and further threads share one; raise capacity.stripes "
         "(now " +
-        std::to_string(stripes) + ")");
+        std::to_string(stripes - 1) + ")");
   }
   return advice;
 }
@@ -86,6 +91,12 @@ std::string heading(const wire::Value& status, const Look& look, bool colour) {
   const std::uint64_t in_debt = number_at(status, "in_debt"), claims = number_at(status, "claims");
   line("instance", look.instance().empty() ? escape(look.place())
                                            : escape(look.instance()) + ", " + escape(look.place()));
+  const std::string birth = text_at(status, "birth");
+  if (!birth.empty()) {
+    const std::string reason = text_at(status, "birth_reason");
+    line("memory", size_text(number_at(status, "memory_bytes")) + ", " + escape(birth) +
+                       (reason.empty() ? "" : ": " + escape_short(reason, 256)));
+  }
   line("daemon", toned(daemon_text(status, look),
                        look.daemon() == "running" ? Tone::Good : Tone::Bad, colour));
   line("clock",
@@ -131,7 +142,6 @@ Table counters_table(const Rows& counters) {
 Exit run_status(const Settings& settings) {
   auto look = Look::open(settings);
   if (!look) return complain(look.error());
-  if (!look->remark().empty()) note(look->remark());
   const auto status = look->read("status");
   if (!status) return complain(status.error());
   const auto counters = look->read("counters");
@@ -159,7 +169,6 @@ Exit run_status(const Settings& settings) {
 Exit run_clients(const Settings& settings) {
   auto look = Look::open(settings);
   if (!look) return complain(look.error());
-  if (!look->remark().empty()) note(look->remark());
   const auto rows = look->read("clients");
   if (!rows) return complain(rows.error());
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
 #include <string>
 
 #include "tool.hpp"
@@ -120,6 +121,23 @@ TEST(Events, FollowsThroughTheDaemonsRestart) {
   EXPECT_EQ(follower.end(SIGTERM), 0);
   const std::string first = follower.seen().substr(0, follower.seen().find('\n'));
   EXPECT_EQ(parse(first)["kind"], "daemon_started") << "one document a line";
+}
+
+TEST(Events, FollowsIntoAMemoryMadeAnew) {
+  Instance instance(kYaml);
+  ASSERT_EQ(instance.tool({"config", "reload"}).code, 0);
+  Follower follower({"--address", instance.place().address(), "events", "-f", "--last", "1"});
+  ASSERT_TRUE(follower.wait_for("config_reloaded"));
+
+  instance.daemon().kill(SIGKILL);
+  for (const char* file : {"rules", "state", "stats"}) {
+    std::filesystem::remove(instance.place().memory() + "/" + file);
+  }
+  DaemonProcess next(instance.place(), {.arguments = {"--clock=stepped"}});
+  ASSERT_TRUE(next.ready()) << next.log();
+
+  EXPECT_TRUE(follower.wait_for("daemon_started")) << follower.seen();
+  EXPECT_EQ(follower.end(SIGINT), 0);
 }
 
 }  // namespace

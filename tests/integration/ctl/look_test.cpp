@@ -3,11 +3,13 @@
 // it read from where, never waits for long, never lies with an empty list, and never writes a byte.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "ctl/look.hpp"
 #include "tool.hpp"
 
 namespace cutwater::ctl {
@@ -116,6 +118,29 @@ TEST(Look, SaysThatAStoppedDaemonDoesNotAnswer) {
   EXPECT_EQ(json["daemon"], "does not answer");
   EXPECT_EQ(json["source"], "memory");
   instance.daemon().signal(SIGCONT);
+}
+
+// covers: C137 (command line)
+// Stopped after it has greeted: each question has its own deadline, and the memory answers instead.
+TEST(Look, LeavesADaemonThatStopsBetweenTwoQuestions) {
+  Instance instance(kYaml);
+  Settings settings;
+  settings.address = instance.place().address();
+  settings.timeout = std::chrono::milliseconds{50};
+  auto look = Look::open(settings);
+  ASSERT_TRUE(look.ok()) << look.error().text();
+  ASSERT_STREQ(look->source(), "daemon");
+
+  instance.daemon().signal(SIGSTOP);
+  const auto limits = look->read("limits");
+  const auto limit = look->read_limit("api", "alice");
+  instance.daemon().signal(SIGCONT);
+
+  ASSERT_TRUE(limits.ok()) << limits.error().text();
+  EXPECT_EQ(limits->size(), 2U);
+  EXPECT_STREQ(look->source(), "memory");
+  EXPECT_EQ(look->daemon(), "does not answer");
+  EXPECT_TRUE(limit.ok());
 }
 
 // covers: C137 (command line)
