@@ -21,14 +21,11 @@ inline constexpr std::uint64_t kFastCostMax = std::uint64_t{1}
                                               << 22;  // cost << f cannot overflow below it
 inline constexpr std::uint64_t kMaxElapsed = std::uint64_t{1} << 62;  // above: t lies before base_t
 
-inline void fill_fast(DecisionData& out, const RuleRecord& record, Word16* slot, std::uint64_t tag,
-                      bool granted) noexcept {
+inline void fill_fast(DecisionData& out, Word16* slot, std::uint64_t tag, bool granted) noexcept {
   out.reason = granted ? Reason::Allowed : Reason::Limit;
   out.flags = 0;
   out.window = kWindow0;
   out.decided_by = DecidedBy::Memory;
-  out.shift = record.shift;
-  out.f = record.f;
   out.computed = false;
   out.receipt = granted;
   out.slot = slot;
@@ -51,11 +48,16 @@ inline void fill_fast(DecisionData& out, const RuleRecord& record, Word16* slot,
   const std::uint64_t mult = read_once(record.mult);
   const std::int64_t base_t = read_once(record.base_t);
   const Units base_n = read_once(record.base_n);
+  // Kept at once: the numbers of the answer are those of this reading, each read once, before
+  // `current` is looked at again. Behind the swap the image may be another.
+  const std::uint8_t shift = read_once(record.shift), f = read_once(record.f);
+  out.shift = shift;
+  out.f = f;
   out.mult = mult;
   out.base_t = base_t;
   out.base_n = base_n;
   const std::uint64_t elapsed = static_cast<std::uint64_t>(t) - static_cast<std::uint64_t>(base_t);
-  const Units n = base_n + rule::emitted(elapsed, mult, read_once(record.shift) & 127);
+  const Units n = base_n + rule::emitted(elapsed, mult, shift & 127);
 
   const std::uint64_t fp = fingerprint(key, kWindow0);
   const std::uint64_t tag = fp << kFingerprintShift | id;
@@ -75,7 +77,7 @@ inline void fill_fast(DecisionData& out, const RuleRecord& record, Word16* slot,
   const std::uint64_t lo = read_once(slot->lo);
   const auto tat = static_cast<Units>(read_once(slot->hi));
   const Units burst = read_once(record.burst), floor = read_once(record.floor);
-  const auto cost = static_cast<Units>(cost_tokens << (read_once(record.f) & 63));
+  const auto cost = static_cast<Units>(cost_tokens << (f & 63));
   if ((lo & ~kTagAlt) != tag || (c & kCurrentSupersededBit) != 0 ||
       read_once(config.incarnation) != limit.incarnation) [[unlikely]] return false;
   if (cost_tokens - 1 >= kFastCostMax || cost > burst || elapsed > kMaxElapsed ||
@@ -97,7 +99,7 @@ inline void fill_fast(DecisionData& out, const RuleRecord& record, Word16* slot,
       __atomic_store_n(&slot->hi, static_cast<std::uint64_t>(eff), __ATOMIC_RELAXED);
     out.level = eff;
   }
-  fill_fast(out, record, slot, lo, granted);
+  fill_fast(out, slot, lo, granted);
   out.t = t;
   out.burst = burst;
   out.n = n;
