@@ -25,8 +25,9 @@ shm::SegmentOptions options_for(const config::Config& config, const SteppedClock
   options.capacity.events = config.capacity.events;
   if (clock != nullptr) {
     options.clock = shm::ClockKind::Stepped;
-    // 1 ns early: the first publication takes effect at the clock's present moment.
-    options.stepped_start_ns = kSteppedOriginNs + clock->now() - 1;
+    // New limits count from the present moment, so a bucket drained now has its tokens back on
+    // whole nanoseconds of this clock.
+    options.stepped_start_ns = kSteppedOriginNs + clock->now();
   }
   return options;
 }
@@ -74,8 +75,6 @@ Result<std::unique_ptr<Client::Core>> make_private(std::string_view yaml,
   own.clock = clock;
   auto published = publish(*own.publisher, view, *config);
   if (!published) return published.error();
-  // The text is in force when the call returns: nobody has read this clock yet.
-  if (clock) shm::step_clock(view, kSteppedOriginNs + clock->now());
   return std::make_unique<Client::Core>(std::move(*segment), std::move(own));
 }
 
