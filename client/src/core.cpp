@@ -114,6 +114,7 @@ Result<detail::LimitState*> Client::Core::limit(std::string_view name) {
   state->row = &row_;
   state->life = &fork_page().life;
   state->client = number_;
+  state->number = detail::next_limit_number();
   state->ref.store(detail::pack_ref(ref), std::memory_order_relaxed);
   state->decided_by = is_private() ? DecidedBy::Private : DecidedBy::Memory;
   state->secret = shm::make_limit_secret(view_.secret, name);

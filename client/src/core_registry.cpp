@@ -12,6 +12,7 @@ namespace cutwater::detail {
 namespace {
 
 std::atomic<std::uint64_t> clients_numbered{0};
+std::atomic<std::uint64_t> limits_numbered{0};
 
 /// Constant-initialised and never destroyed in a way that matters: threads may end after main().
 constinit std::mutex registry_mutex;
@@ -32,6 +33,10 @@ void after_fork_in_child() noexcept {
 
 std::uint64_t next_client_number() noexcept {
   return clients_numbered.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+std::uint64_t next_limit_number() noexcept {
+  return limits_numbered.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
 void register_core(Client::Core& core) noexcept {

@@ -16,6 +16,9 @@ namespace cutwater::detail {
 /// A number for a new client: 1, 2, ...
 std::uint64_t next_client_number() noexcept;
 
+/// A number for a new record of a limit: 1, 2, ...
+std::uint64_t next_limit_number() noexcept;
+
 void register_core(Client::Core& core) noexcept;
 /// After it returns no other thread touches the client's memory on behalf of an ended thread.
 void unregister_core(Client::Core& core) noexcept;

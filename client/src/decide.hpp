@@ -59,6 +59,16 @@ inline void notice_reload(LimitState& state) noexcept {
   if (state.seen_current.load(std::memory_order_relaxed) != current) refresh(state, current);
 }
 
+/// The charge alone, and its counting.
+void decide_plainly(LimitState& state, shm::KeyHash key, std::uint64_t cost, std::uint64_t& hint,
+                    DecisionData& out) noexcept;
+
+/// True: a decision of this limit is just a charge. False: decide_closely().
+[[gnu::always_inline]] inline bool is_plain(const LimitState& state) noexcept {
+  // relaxed: the number is compared, nothing is read because of it.
+  return state.plain_current.load(std::memory_order_relaxed) == state.view->current();
+}
+
 /// One charge with everything around it. `cost` (over 0) and the key were checked; `hash_key()`
 /// makes the key's hash, as late as is good for the machine. Fills all of `out`.
 template <class HashKey>
@@ -76,13 +86,7 @@ template <class HashKey>
   }
   // First of all that can wait for it: reading the clock takes longer than the rest, which runs in
   // its shadow. An older stamp is never wrong, only a little stricter.
-  // relaxed: the number is compared, nothing is read because of it.
-  if (state.plain_current.load(std::memory_order_relaxed) != view.current()) [[unlikely]] {
-    notice_reload(state);
-    if (state.lease_tokens.load(std::memory_order_relaxed) != 0) {
-      if (spend_lease(state, hash_key(), cost, out)) return;
-    }
-  }
+  if (!is_plain(state)) [[unlikely]] return decide_closely(state, hash_key(), cost, hint, out);
   const ThreadCounter& counter = counter_for(state);
   const std::int64_t t = view.clock.now();
   const shm::LimitRef ref = unpack_ref(state.ref.load(std::memory_order_relaxed));

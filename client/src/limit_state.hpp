@@ -42,8 +42,9 @@ struct alignas(64) LimitState {
   std::uint64_t client = 0;                      ///< number of the Client, never used twice
   const std::atomic<std::uint64_t>* life = nullptr;   ///< fork_page().life
   std::atomic<std::uint64_t> ref{0};             ///< pack_ref()
-  /// `current` of the rules under which a decision is just a charge; ~0 = look closer (attend()).
+  /// `current` of the rules under which a decision is just a charge; kNoCurrent: decide_closely().
   std::atomic<std::uint64_t> plain_current{kNoCurrent};
+  std::uint64_t number = 0;                      ///< of this record in this process; never used twice
   DecidedBy decided_by = DecidedBy::Memory;
 
   shm::LimitSecret secret{};                     ///< of the key hash

@@ -34,6 +34,19 @@ void answer_degraded(const LimitState& state, DecisionData& out) noexcept {
   answer_fixed(state, Reason::Degraded, Decision::kDegraded | Decision::kHint, kRetryHintNs, out);
 }
 
+void decide_plainly(LimitState& state, shm::KeyHash key, std::uint64_t cost, std::uint64_t& hint,
+                    DecisionData& out) noexcept {
+  shm::BucketAsk ask{.limit = unpack_ref(state.ref.load(std::memory_order_relaxed)),
+                     .key = key,
+                     .cost = cost,
+                     .max_wait_ns = 0};
+  bool answered = shm::charge(*state.view, ask, hint, out) == shm::Outcome::Answered;
+  if (!answered) answered = decide_again(state, ask, hint, out);
+  out.owner = &state;
+  out.decided_by = state.decided_by;
+  if (answered) count(counter_for(state), ask.limit.index, cost, out);
+}
+
 bool decide_again(LimitState& state, shm::BucketAsk& ask, std::uint64_t& hint,
                   DecisionData& out) noexcept {
   if (resolve_again(state)) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "src/decide.hpp"
+#include "src/thread_lease.hpp"
 
 namespace cutwater {
 

@@ -27,30 +27,32 @@ std::int64_t read(clockid_t clock) noexcept {
 }  // namespace
 
 /// Tokens this thread holds: the slice (a, y] of one key, and the line of the clock it decays by.
-struct Lease {
-  const LimitState* limit = nullptr;     ///< nullptr = free
-  std::uint64_t client = 0;
+struct alignas(64) Lease {
+  std::uint64_t number = 0;              ///< of the LimitState; 0 = free
   shm::KeyHash key;
   std::uint64_t current = 0;             ///< of the rules it was made under
   Units a = 0;
   Units y = 0;
-  std::int64_t ahead_ns = 0;             ///< segment time = cheap reading + this, never behind
-  std::int64_t cheap_seen = 0;           ///< the last cheap reading, and N there
+  std::int64_t cheap_seen = 0;           ///< the last cheap reading of the clock, and N there
   Units cheap_n = 0;
-  rule::Piece piece;                     ///< mult, shift, base_t, base_n
+
+  std::int64_t ahead_ns = 0;             ///< segment time = cheap reading + this, never behind
+  std::uint64_t tokens = 0;              ///< as charged: no cost above it can be paid
   DecisionData answer;                   ///< as charged: slot, tag, line
+  rule::Piece piece;                     ///< mult, shift, base_t, base_n
+  std::uint64_t client = 0;
 };
 
 struct Leases {
+  Lease lease[kThreadLeases];
+  Lease* last = &lease[0];               ///< the one used last
   std::uint64_t life = 0;                ///< process_life() they were made in
   std::uint32_t next = 0;                ///< the one that gives way
-  std::uint32_t last = 0;                ///< the one used last
-  Lease lease[kThreadLeases];
 };
 
 namespace {
 
-thread_local constinit Leases leases;
+thread_local Leases leases;
 
 /// A reading of the clock that costs little: the word of a stepped clock, else the coarse one.
 [[gnu::always_inline]] inline std::int64_t cheap_now(const shm::View& view) noexcept {
@@ -79,7 +81,7 @@ void end_lease(Lease& lease, const shm::View& view) noexcept {
     receipt.cost = rest;                 // undo(y, y - max(a, N)): exact, only from the top
     shm::undo(view, receipt);
   }
-  lease.limit = nullptr;
+  lease.number = 0;
 }
 
 /// This thread's leases; those of a former life are forgotten, they are the parent's.
@@ -87,7 +89,7 @@ Leases& my_leases() noexcept {
   Leases& mine = leases;
   const std::uint64_t life = process_life();
   if (mine.life != life) [[unlikely]] {
-    for (Lease& lease : mine.lease) lease.limit = nullptr;
+    for (Lease& lease : mine.lease) lease.number = 0;
     mine.life = life;
   }
   return mine;
@@ -95,15 +97,12 @@ Leases& my_leases() noexcept {
 
 [[gnu::always_inline]] inline bool is_of(const Lease& lease, const LimitState& state,
                                          shm::KeyHash key) noexcept {
-  return lease.limit == &state && lease.client == state.client && lease.key.lo == key.lo &&
-         lease.key.hi == key.hi;
+  return lease.number == state.number && lease.key.lo == key.lo && lease.key.hi == key.hi;
 }
 
 Lease* find(Leases& mine, const LimitState& state, shm::KeyHash key) noexcept {
-  for (std::uint32_t i = 0; i < kThreadLeases; ++i) {
-    if (!is_of(mine.lease[i], state, key)) continue;
-    mine.last = i;
-    return &mine.lease[i];
+  for (Lease& lease : mine.lease) {
+    if (is_of(lease, state, key)) return mine.last = &lease;
   }
   return nullptr;
 }
@@ -144,7 +143,7 @@ void end_if_open(Lease& lease) noexcept {
   with_client(lease.client, [](const shm::View& view, void* ending) {
     end_lease(*static_cast<Lease*>(ending), view);
   }, &lease);
-  lease.limit = nullptr;
+  lease.number = 0;
 }
 
 /// Charges a new lease into a free place. nullptr: the bucket does not have that much now.
@@ -166,11 +165,12 @@ Lease* make_lease(Leases& mine, LimitState& state, shm::KeyHash key,
     return nullptr;
   }
   Lease& lease = mine.lease[mine.next];
-  mine.last = mine.next;
+  mine.last = &lease;
   mine.next = (mine.next + 1) % kThreadLeases;
-  if (lease.limit != nullptr) end_if_open(lease);
-  lease.limit = &state;
+  if (lease.number != 0) end_if_open(lease);
+  lease.number = state.number;
   lease.client = state.client;
+  lease.tokens = tokens;
   lease.key = key;
   lease.current = current;
   lease.a = charge.level - charge.cost;
@@ -185,8 +185,8 @@ Lease* make_lease(Leases& mine, LimitState& state, shm::KeyHash key,
   return &lease;
 }
 
-/// The rare half of spend_lease(): another lease than the last one, none, or one that cannot pay.
-[[gnu::noinline]] bool spend_another(LimitState& state, Leases& mine, shm::KeyHash key,
+/// Another lease than the last one, a new one, or none (false): where the bucket cannot pay one.
+bool spend_another(LimitState& state, Leases& mine, shm::KeyHash key,
                                      std::uint64_t cost, DecisionData& out) noexcept {
   const shm::View& view = *state.view;
   if (Lease* lease = find(mine, state, key); lease != nullptr) {
@@ -195,12 +195,29 @@ Lease* make_lease(Leases& mine, LimitState& state, shm::KeyHash key,
     end_lease(*lease, view);
   }
   const std::uint64_t tokens = state.lease_tokens.load(std::memory_order_relaxed);
-  Lease* const fresh = make_lease(mine, state, key, std::max(cost, tokens));
+  Lease* const fresh = make_lease(mine, state, key, tokens);
   if (fresh == nullptr) return false;
   const Units units = static_cast<Units>(cost) << fresh->answer.f;
   if (spend_exactly(*fresh, view, units, out)) return true;
   end_lease(*fresh, view);               // stopped so long that it is gone already
   return false;
+}
+
+/// The rest of decide_closely(): new rules, another lease, none.
+[[gnu::noinline]] void decide_anew(LimitState& state, shm::KeyHash key, std::uint64_t cost,
+                                   std::uint64_t& hint, DecisionData& out) noexcept {
+  notice_reload(state);
+  // relaxed: the number carries its whole meaning.
+  const std::uint64_t tokens = state.lease_tokens.load(std::memory_order_relaxed);
+  if (tokens != 0 && cost <= tokens) {
+    ThreadCounter& counter = counter_for(state);
+    counter.leases = &my_leases();
+    if (spend_another(state, *counter.leases, key, cost, out)) {
+      const shm::LimitRef ref = unpack_ref(state.ref.load(std::memory_order_relaxed));
+      return count(counter, ref.index, cost, out);
+    }
+  }
+  decide_plainly(state, key, cost, hint, out);
 }
 
 }  // namespace
@@ -213,26 +230,25 @@ void prepare_leases() noexcept {
                        std::memory_order_relaxed);
 }
 
-bool spend_lease(LimitState& state, shm::KeyHash key, std::uint64_t cost,
-                 DecisionData& out) noexcept {
-  // relaxed: the number carries its whole meaning.
-  if (cost > state.lease_tokens.load(std::memory_order_relaxed)) [[unlikely]] return false;
+void decide_closely(LimitState& state, shm::KeyHash key, std::uint64_t cost, std::uint64_t& hint,
+                    DecisionData& out) noexcept {
   const shm::View& view = *state.view;
   ThreadCounter& counter = counter_for(state);
-  if (counter.leases == nullptr) [[unlikely]] counter.leases = &my_leases();
-  Leases& mine = *counter.leases;
-  Lease& last = mine.lease[mine.last];
-  const bool usable = is_of(last, state, key) && last.current == view.current();
-  const bool spent =
-      usable && spend_cheaply(last, view, static_cast<Units>(cost) << last.answer.f, out);
-  if (!spent && !spend_another(state, mine, key, cost, out)) return false;
-  count(counter, unpack_ref(state.ref.load(std::memory_order_relaxed)).index, cost, out);
-  return true;
+  // The last lease again, of these rules: all there is to it.
+  if (counter.leases != nullptr) [[likely]] {
+    Lease& last = *counter.leases->last;
+    if (is_of(last, state, key) && last.current == view.current() && cost <= last.tokens &&
+        spend_cheaply(last, view, static_cast<Units>(cost) << last.answer.f, out)) [[likely]] {
+      const shm::LimitRef ref = unpack_ref(state.ref.load(std::memory_order_relaxed));
+      return count(counter, ref.index, cost, out);
+    }
+  }
+  decide_anew(state, key, cost, hint, out);
 }
 
 bool refund_to_lease(const LimitState& state, const DecisionData& receipt) noexcept {
   for (Lease& lease : my_leases().lease) {
-    if (lease.limit != &state || lease.client != state.client) continue;
+    if (lease.number != state.number) continue;
     if (lease.answer.slot != receipt.slot || lease.answer.tag != receipt.tag) continue;
     if (lease.a != receipt.level) continue;
     lease.a -= receipt.cost;
@@ -243,7 +259,7 @@ bool refund_to_lease(const LimitState& state, const DecisionData& receipt) noexc
 
 void give_back_leases(std::uint64_t number) noexcept {
   for (Lease& lease : my_leases().lease) {
-    if (lease.limit == nullptr || (number != 0 && lease.client != number)) continue;
+    if (lease.number == 0 || (number != 0 && lease.client != number)) continue;
     end_if_open(lease);
   }
 }

@@ -33,12 +33,13 @@ inline constexpr int kThreadLeases = 8;
 /// Reads what never changes about the clocks. Called when a Client is made.
 void prepare_leases() noexcept;
 
-/// Answers from this thread's lease, making one when there is none. False: nothing was answered or
-/// charged; charge the cost by itself.
-bool spend_lease(LimitState& state, shm::KeyHash key, std::uint64_t cost,
-                 DecisionData& out) noexcept;
+/// A decision of a limit that is_plain() says no of: by this thread's lease where the limit has
+/// leases, else by a charge, after the settings of a new generation were read. `cost` (over 0) and
+/// the key were checked.
+void decide_closely(LimitState& state, shm::KeyHash key, std::uint64_t cost, std::uint64_t& hint,
+                    DecisionData& out) noexcept;
 
-/// Undo of an answer of spend_lease() by the thread that got it; false: too late.
+/// Undo of an answer by a lease by the thread that got it; false: too late.
 bool refund_to_lease(const LimitState& state, const DecisionData& receipt) noexcept;
 
 /// Gives back what this thread holds at client `number`; 0: at every client. At thread end and when
