@@ -33,7 +33,9 @@ shm::SegmentOptions options_for(const config::Config& config, const SteppedClock
 }
 
 Result<config::Config> read_config(std::string_view yaml) {
-  return config::to_result(config::load_text(yaml, "in-memory configuration"));
+  auto outcome = config::load_text(yaml, "in-memory configuration");
+  if (!outcome.config) return Error{Errc::InvalidConfig, outcome.report("nothing was changed")};
+  return std::move(*outcome.config);
 }
 
 void sleep_until(const shm::View& view, std::int64_t t) {

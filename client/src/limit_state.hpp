@@ -44,7 +44,7 @@ struct alignas(64) LimitState {
   std::atomic<std::uint64_t> ref{0};             ///< pack_ref()
   /// `current` of the rules under which a decision is just a charge; kNoCurrent: decide_closely().
   std::atomic<std::uint64_t> plain_current{kNoCurrent};
-  std::uint64_t number = 0;                      ///< of this record in this process; never used twice
+  std::uint64_t number = 0;                      ///< of this record; never used twice in a process
   DecidedBy decided_by = DecidedBy::Memory;
 
   shm::LimitSecret secret{};                     ///< of the key hash

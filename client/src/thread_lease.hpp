@@ -11,11 +11,11 @@
 // it cannot pay; then k are charged again, or, where the bucket does not have k, just the cost
 // asked.
 //
-// Time: CLOCK_MONOTONIC_COARSE (5 ns instead of 25) rounded up by its tick, brought to the segment's
-// clock when the lease was made; a later reading only decays more. What it refuses is decided again
-// by the segment's clock. After a suspend of the machine it may be behind by the suspend: at most
-// one lease is then spent late. The stamp of such an answer is the reading used, at most a tick
-// ahead.
+// Time: CLOCK_MONOTONIC_COARSE (5 ns instead of 25) rounded up by its tick, brought to the
+// segment's clock when the lease was made; a later reading only decays more. What it refuses is
+// decided again by the segment's clock. After a suspend of the machine it may be behind by the
+// suspend: at most one lease is then spent late. The stamp of such an answer is the reading used,
+// at most a tick ahead.
 // remaining() of such an answer counts the rest of the lease as there: this thread can spend it.
 // Refund is exact: the last charge of the lease that is not given back yet goes back into it; once
 // the lease has ended, TooLate.

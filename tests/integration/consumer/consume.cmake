@@ -28,7 +28,8 @@ run("run, static" ${WORK}/build/stranger_static)
 
 find_program(PKG_CONFIG pkg-config REQUIRED)
 set(ENV{PKG_CONFIG_PATH} ${WORK}/prefix/${LIBDIR}/pkgconfig)
-execute_process(COMMAND ${PKG_CONFIG} --define-variable=prefix=${WORK}/prefix --cflags --libs cutwater
+execute_process(
+  COMMAND ${PKG_CONFIG} --define-variable=prefix=${WORK}/prefix --cflags --libs cutwater
   OUTPUT_VARIABLE flags OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 separate_arguments(flags UNIX_COMMAND "${flags}")
 run("build with pkg-config" ${COMPILER} -std=c++20 ${sanitize} ${PROJECT}/main.cpp ${flags}

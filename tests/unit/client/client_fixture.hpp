@@ -33,7 +33,9 @@ class InMemory : public ::testing::Test {
   SteppedClock clock;
   std::unique_ptr<Client> client;
 
-  void start(const std::string& yaml) { client = std::make_unique<Client>(make_client(yaml, clock)); }
+  void start(const std::string& yaml) {
+    client = std::make_unique<Client>(make_client(yaml, clock));
+  }
 
   Limit limit(const std::string& name = "api") { return client->limit(name).value(); }
   const shm::View& view() { return client->core().view(); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // No allocation and no system call per decision (P5, L8). Allocations are counted by replacing the
-// C library's entry points in this program; system calls by a filter under which any but exit kills.
+// C library's entry points in this program; of system calls, a filter kills whoever makes one.
 #include <dlfcn.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -27,8 +27,14 @@ void* __libc_malloc(std::size_t size);
 void* __libc_calloc(std::size_t count, std::size_t size);
 void* __libc_realloc(void* old, std::size_t size);
 void* malloc(std::size_t size) { ++allocations; return __libc_malloc(size); }
-void* calloc(std::size_t count, std::size_t size) { ++allocations; return __libc_calloc(count, size); }
-void* realloc(void* old, std::size_t size) { ++allocations; return __libc_realloc(old, size); }
+void* calloc(std::size_t count, std::size_t size) {
+  ++allocations;
+  return __libc_calloc(count, size);
+}
+void* realloc(void* old, std::size_t size) {
+  ++allocations;
+  return __libc_realloc(old, size);
+}
 }
 constexpr bool kCounting = true;
 #else
