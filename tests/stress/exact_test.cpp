@@ -70,17 +70,17 @@ Differences compare(const Line& line, std::uint64_t seed) {
     ++out.events;
     out.admitted += theirs.allowed;
     out.decisions += ours.allowed() != theirs.allowed;
-    // Whole tokens of a sum that is itself rounded down to a unit: where the unit is coarse, the
-    // last part of a token may be missing. Never one too many.
-    const std::uint64_t coarse = data.f < 20 ? 1 : 0;
-    out.remaining += ours.remaining() > theirs.remaining ||
-                     ours.remaining() + coarse < theirs.remaining;
+    // Whole tokens of a sum known to one unit of the limit's clock. Where a unit is a coarse part
+    // of a token (2^-9 for 10M/s and a burst of 1e9), a sum next to a whole one may count as it.
+    const std::uint64_t unit = data.f < 20 ? 1 : 0;
+    out.remaining += ours.remaining() > theirs.remaining + unit ||
+                     ours.remaining() + unit < theirs.remaining;
     if (theirs.retry_after_ns && !ours.allowed()) {
       // Exact to a nanosecond, or to one unit of the limit's clock where that is coarser.
-      const double unit = mean * 2 / std::exp2(static_cast<double>(data.f));
+      const double unit_ns = mean * 2 / std::exp2(static_cast<double>(data.f));
       out.waits += static_cast<double>(abs_difference(
                        ours.retry_after().count(),
-                       static_cast<std::int64_t>(*theirs.retry_after_ns))) > std::max(1.0, unit);
+                       static_cast<std::int64_t>(*theirs.retry_after_ns))) > std::max(1.0, unit_ns);
     }
   }
   return out;
@@ -104,6 +104,39 @@ TEST(Exact, FourMillionDecisionsDoNotDiffer) {
     events += found.events;
   }
   EXPECT_GE(events, 4'000'000U);
+}
+
+// Where a token takes whole nanoseconds the wait is the oracle's to the nanosecond: a rate that was
+// rounded down would let everybody who waits exactly that long come too early.
+TEST(Exact, AWaitOfWholeNanosecondsIsNotOneLonger) {
+  // All with a unit below a nanosecond: slower ones are exact to their unit (3.3 ns at 1/hour).
+  constexpr Line kWhole[] = {{"1/s", {1, kSecond}, 3},
+                             {"10/s", {10, kSecond}, 10},
+                             {"100/min", {100, 60 * kSecond}, 7},
+                             {"1000/s", {1'000, kSecond}, 20},
+                             {"10/min", {10, 60 * kSecond}, 2}};
+  std::uint64_t refused = 0;
+  for (const Line& line : kWhole) {
+    World world({limit("api", line.rate, line.burst)});
+    const std::int64_t start = world.now();
+    ExactBucket exact(line.rate.count, static_cast<std::uint64_t>(line.rate.period_ns), line.burst);
+    const auto token = static_cast<std::uint64_t>(line.rate.period_ns) / line.rate.count;
+    Chance chance(11);
+    for (int i = 0; i < 50'000; ++i) {
+      world.pass(static_cast<std::int64_t>(chance.below(token)));
+      const std::uint64_t cost = 1 + chance.below(line.burst);
+      const auto elapsed = static_cast<std::uint64_t>(world.now() - start);
+      const Decision ours{world.take("api", key(7), cost)};
+      const ExactAnswer theirs = exact.take(elapsed, cost);
+      ASSERT_EQ(ours.allowed(), theirs.allowed) << line.name << ", decision " << i;
+      ASSERT_EQ(static_cast<std::uint64_t>(ours.retry_after().count()), *theirs.retry_after_ns)
+          << line.name << ", decision " << i;
+      ASSERT_EQ(static_cast<std::uint64_t>(ours.reset_after().count()), theirs.reset_after_ns)
+          << line.name << ", decision " << i;
+      refused += !theirs.allowed;
+    }
+  }
+  EXPECT_GE(refused, 100'000U);
 }
 
 }  // namespace

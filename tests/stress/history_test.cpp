@@ -234,7 +234,7 @@ TEST_F(History, AChargeOfManyIsManyCharges) {
 // covers: C010, C061 (every byte of the three files)
 TEST_F(History, RefusalsAndLooksChangeNoByte) {
   World world({limit("api", {3, kSecond}, 4), limit("slow", {1, kHour}, 2)}, {.limits = 8});
-  for (std::uint64_t n = 0; n < kKeys; ++n) world.take("slow", key(n), 1 + n % 2);
+  for (std::uint64_t n = 0; n < 20; ++n) world.take("slow", key(n), 1 + n % 2);
   std::uint64_t refused = 0;
 
   play_all(world, 5, [&](Chance& chance) {
