@@ -20,11 +20,12 @@ step_done() {  # step_done TEXT: ends it, with its seconds
 }
 
 # build_tree DIR TARGET...: builds with ninja, a line of progress every few seconds; the whole output is in
-# DIR/build.log, its end is shown when the build fails. Without targets: everything.
+# DIR/build.log, its end is shown when the build fails. Without targets: everything. KEEP_GOING=yes: what can be built
+# is built although something else fails.
 build_tree() {
   local dir=$1 log=$1/build.log job status shown='' line
   shift
-  cmake --build "$dir" ${1:+--target "$@"} >"$log" 2>&1 </dev/null &
+  cmake --build "$dir" ${1:+--target "$@"} ${KEEP_GOING:+-- -k0} >"$log" 2>&1 </dev/null &
   job=$!
   while kill -0 "$job" 2>/dev/null; do
     line=$(grep -o '^\[[0-9]*/[0-9]*\]' "$log" 2>/dev/null | tail -n 1 || true)
