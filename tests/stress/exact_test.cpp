@@ -123,8 +123,8 @@ TEST(Exact, AWaitOfWholeNanosecondsIsNotOneLonger) {
     const auto token = static_cast<std::uint64_t>(line.rate.period_ns) / line.rate.count;
     Chance chance(11);
     for (int i = 0; i < 50'000; ++i) {
-      // First at the very moment at which the limit's clock starts: from there all is whole, and the
-      // last unit decides.
+      // First at the very moment at which the limit's clock starts: from there all is whole, and
+      // the last unit decides.
       if (i >= 50) world.pass(static_cast<std::int64_t>(chance.below(token)));
       const std::uint64_t cost = 1 + chance.below(line.burst);
       const auto elapsed = static_cast<std::uint64_t>(world.now() - start);

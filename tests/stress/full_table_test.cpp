@@ -48,7 +48,7 @@ TEST(Flood, ForgetsNoDebtAndGivesNobodyMore) {
   EXPECT_LE(late, 1 + since);
   EXPECT_EQ(world.view().slot_count, slots);
   EXPECT_EQ(world.verify(), "");
-  std::printf("flood of %lu keys over %lu slots: the steady key %lu of %d, the late one %lu of %lu\n",
+  std::printf("%lu keys over %lu slots: the steady key got %lu of %d, the late one %lu of %lu\n",
               static_cast<unsigned long>(kInvented), static_cast<unsigned long>(slots),
               static_cast<unsigned long>(first), kAsks, static_cast<unsigned long>(late),
               static_cast<unsigned long>(early));
@@ -124,7 +124,8 @@ TEST(FullTable, KnownKeysGoOnAndUnknownOnesAreAnsweredByOnFull) {
   EXPECT_EQ(shared, 3U) << "keys without a place share one bucket";
 }
 
-// T5: the table is full and empty in turns; keys are charged in the word and in places of their own.
+// T5: the table is full and empty in turns; keys are charged in the word and in places of their
+// own.
 TEST(FullTable, FilledAndDrainedInTurns) {
   std::uint64_t overflowed = 0, placed = 0;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
