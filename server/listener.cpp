@@ -44,7 +44,7 @@ void Listener::keep_in_place(const SocketSettings& settings) {
   again.patient = false;   // the loop does not wait
   auto made = SocketFile::listen(again);
   if (!made) {
-    if (first) log_.error("the socket was removed and cannot be made anew: {}", made.error().text());
+    if (first) log_.error("the removed socket is not made anew: {}", made.error().text());
     return;
   }
   log_.warn("{}: the socket was removed; made anew", made->path());

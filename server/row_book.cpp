@@ -76,10 +76,11 @@ RowActions RowBook::process_ended(std::uint32_t row) {
   return out;
 }
 
-RowActions RowBook::looked(std::uint32_t row, bool gone, std::uint64_t now_ns) {
+RowActions RowBook::looked(shm::RowGrant row, bool gone, std::uint64_t now_ns) {
   RowActions out;
-  const auto found = entries_.find(row);
+  const auto found = entries_.find(row.index);
   if (found == entries_.end() || !found->second.orphan) return out;
+  if (found->second.holder.row.generation != row.generation) return out;
   if (gone) bury(found, out);
   else found->second.look_ns = now_ns + kOrphanGraceNs;
   return out;

@@ -65,7 +65,8 @@ class RowBook {
 
   RowActions connection_ended(std::uint64_t connection, bool said_bye, std::uint64_t now_ns);
   RowActions process_ended(std::uint32_t row);
-  RowActions looked(std::uint32_t row, bool gone, std::uint64_t now_ns);
+  /// `row` as LookAtMaps named it: an answer that comes after the row was granted anew is nobody's.
+  RowActions looked(shm::RowGrant row, bool gone, std::uint64_t now_ns);
   RowActions tick(std::uint64_t now_ns);
 
   std::size_t size() const noexcept { return entries_.size(); }

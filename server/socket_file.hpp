@@ -27,7 +27,7 @@ struct SocketSettings {
   std::uint32_t mode = 0660;
   std::optional<std::uint32_t> group;
   bool own_directory = false;              ///< make the path's folder (0755) when it is not there
-  bool patient = true;                     ///< wait up to 1 s for another daemon that looks here too
+  bool patient = true;                     ///< wait up to 1 s for another daemon that starts
 };
 
 class SocketFile {

@@ -262,6 +262,33 @@ TEST_F(Start, C140TheSocketHasItsModeWhateverTheUmask) {
   EXPECT_EQ(status.st_mode & 07777, 0700U);
 }
 
+TEST_F(Start, MemoryThatCannotBeLockedIsSaidOrEndsTheStart) {
+  if (!is_root()) GTEST_SKIP() << "needs root to start it without the right to lock";
+  ASSERT_EQ(::chown(place_.path().c_str(), 12345, 12345), 0);
+  DaemonOptions options;
+  options.uid = 12345;
+  options.locked_memory = 65536;
+  DaemonProcess when_possible(place_, options);
+  ASSERT_TRUE(when_possible.ready()) << when_possible.log();
+  EXPECT_TRUE(when_possible.wait_log("LimitMEMLOCK"));
+  when_possible.kill();
+
+  options.arguments = {"--set", "instance.lock-memory=true"};
+  DaemonProcess demanded(place_, options);
+
+  EXPECT_EQ(demanded.wait_end(), 5) << demanded.log();
+  EXPECT_NE(demanded.log().find("limit of locked memory: 65536 bytes"), std::string::npos);
+}
+
+TEST_F(Start, TheCounterIsUsedOnlyWhereItIsAClock) {
+  DaemonProcess daemon(place_, with({"--set", "instance.clock=tsc"}));
+
+  if (!daemon.ready()) {
+    EXPECT_EQ(daemon.wait_end(), 5);
+    EXPECT_NE(daemon.log().find("use boottime"), std::string::npos) << daemon.log();
+  }
+}
+
 TEST_F(Start, AMemoryOfTheOtherClockIsPutAsideAndSaid) {
   { DaemonProcess daemon(place_); ASSERT_TRUE(daemon.ready()); daemon.kill(SIGKILL); }
 

@@ -64,6 +64,10 @@ void limit_and_become(const DaemonOptions& options, char* const* argv, char* con
     const rlimit limit{*options.open_files, *options.open_files};
     ::setrlimit(RLIMIT_NOFILE, &limit);
   }
+  if (options.locked_memory) {
+    const rlimit limit{*options.locked_memory, *options.locked_memory};
+    ::setrlimit(RLIMIT_MEMLOCK, &limit);
+  }
   if (options.umask) ::umask(*options.umask);
   if (options.uid) {
     const auto uid = *options.uid;

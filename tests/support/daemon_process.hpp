@@ -60,6 +60,7 @@ struct DaemonOptions {
   std::optional<mode_t> umask = {};
   std::optional<uid_t> uid = {};               ///< root only: started as this user
   std::optional<rlim_t> open_files = {};       ///< soft and hard limit of descriptors
+  std::optional<rlim_t> locked_memory = {};    ///< soft and hard limit of mlock, bytes
   bool wait = true;                            ///< wait for READY or the end
 };
 

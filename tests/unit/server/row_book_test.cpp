@@ -57,10 +57,20 @@ TEST(RowBook, AnOrphanIsLookedForAndKeptWhileItMapsTheMemory) {
 
   ASSERT_EQ(kinds(look), Kinds{Kind::LookAtMaps});
   EXPECT_EQ(look[0].pid, 102U);
-  EXPECT_TRUE(book.looked(2, false, kT + kGrace).empty());
+  EXPECT_TRUE(book.looked({2, 1}, false, kT + kGrace).empty());
   EXPECT_TRUE(book.tick(kT + kGrace + 1).empty());
   EXPECT_EQ(kinds(book.tick(kT + 2 * kGrace)), Kinds{Kind::LookAtMaps});
-  EXPECT_EQ(kinds(book.looked(2, true, kT + 2 * kGrace)), Kinds{Kind::Reap});
+  EXPECT_EQ(kinds(book.looked({2, 1}, true, kT + 2 * kGrace)), Kinds{Kind::Reap});
+}
+
+TEST(RowBook, ALateLookAtAFormerOwnerHarmsNobody) {
+  RowBook book;
+  book.attached(holder(2, 9));
+  static_cast<void>(book.connection_ended(9, false, kT));
+
+  EXPECT_TRUE(book.looked({2, 0}, true, kT).empty());   // of the grant before this one
+  EXPECT_TRUE(book.looked({3, 1}, true, kT).empty());
+  EXPECT_EQ(book.size(), 1U);
 }
 
 TEST(RowBook, WithoutAPidfdTheConnectionIsTheLife) {
@@ -104,7 +114,7 @@ TEST(RowBook, AdoptedRowsOfLivingProcessesStay) {
   book.adopted(holder(2, 0), kT);
 
   EXPECT_EQ(kinds(book.tick(kT + kGrace)), Kinds{Kind::LookAtMaps});
-  EXPECT_TRUE(book.looked(2, false, kT + kGrace).empty());
+  EXPECT_TRUE(book.looked({2, 1}, false, kT + kGrace).empty());
   EXPECT_EQ(book.size(), 1U);
 }
 
