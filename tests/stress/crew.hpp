@@ -50,6 +50,7 @@ struct GrantLog {
   };
   std::atomic<std::uint64_t> count{0}, asked{0};
   std::atomic<std::int64_t> first{0}, last{0};       ///< stamps of the first and the last answer
+  std::atomic<std::uint64_t> outside{0};             ///< slices beyond the burst at their stamp
   Entry entry[kCapacity];
 
   void add(std::uint64_t key, const DecisionData& d) {
@@ -58,6 +59,7 @@ struct GrantLog {
     if (d.reason != Reason::Allowed) return;
     const std::uint64_t n = count.load(std::memory_order_relaxed);
     if (n == kCapacity) return;
+    if (!d.computed && (d.level - d.cost < d.n || d.level - d.n > d.burst)) ++outside;
     entry[n] = {key, d.level - d.cost, d.level, d.t};
     count.store(n + 1, std::memory_order_release);
   }

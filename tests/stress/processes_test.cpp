@@ -173,8 +173,8 @@ void race(int crew, std::uint64_t keys, std::uint64_t seed) {
 }
 
 TEST(InsertRace, TwoProcesses) { race(2, 200'000, 1); }
-TEST(InsertRace, ThreeProcesses) { race(3, 20'000, 2); }
-TEST(InsertRace, FourProcesses) { race(4, 20'000, 3); }
+TEST(InsertRace, ThreeProcesses) { race(3, 40'000, 2); }
+TEST(InsertRace, FourProcesses) { race(4, 40'000, 3); }
 
 }  // namespace
 }  // namespace cutwater::test

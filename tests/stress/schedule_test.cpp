@@ -287,6 +287,40 @@ TEST_F(ScheduleTest, AStoppedCallerKeepsTheRulesOfItsStamp) {
   expect_disjoint();
 }
 
+// covers: C026 (ten stopped callers, the place reused)
+TEST_F(ScheduleTest, TenStoppedCallersMintNothing) {
+  // Burst 10, 1/s, drained at -5 s. Ten stand still at 0 between their reading and their swap, ten
+  // more where they know of no entry; the place goes to another key at 5.001 s; all go on.
+  open({1, kSecond}, 10);
+  take_all(key(7));
+  ASSERT_EQ(slices_.size(), 10U);
+  world().pass(5 * kSecond);
+  const std::int64_t begin = world().now();
+  std::vector<DecisionData> answers(20);
+  std::vector<std::unique_ptr<Actor>> actors;
+  for (std::size_t i = 0; i < 10; ++i) {
+    actors.push_back(std::make_unique<Actor>([&, i] { answers[i] = world().take("api", key(7)); }));
+    ASSERT_TRUE(actors.back()->run_to("bucket.before_swap"));
+  }
+  world().pass(5 * kSecond + kMillisecond);
+  world().take("fast", like(0));
+  ASSERT_EQ(world().members_of(key(7)), 0U);
+  for (std::size_t i = 10; i < 20; ++i) {
+    actors.push_back(std::make_unique<Actor>([&, i] { answers[i] = world().take("api", key(7)); }));
+    ASSERT_TRUE(actors.back()->run_to("insert.before_claim"));
+  }
+
+  for (auto& actor : actors) actor->finish();
+  for (const DecisionData& d : answers) grant(d);
+
+  const auto since = std::count_if(answers.begin(), answers.end(), [&](const DecisionData& d) {
+    return d.reason == Reason::Allowed && d.t >= begin;
+  });
+  EXPECT_LE(since, 15);
+  EXPECT_GE(since, 10);
+  expect_disjoint();
+}
+
 // Every word of a publication: who asks meanwhile gets the old answers, of two limits alike, and
 // after it the new ones. T8.
 TEST_F(ScheduleTest, ReadersSeeTheOldRulesUntilAllIsThere) {
