@@ -95,12 +95,14 @@ bool fits_scale(const RuleRecord& old, const rule::LimitSettings& s) noexcept {
 
 RuleRecord keep_used(const RuleRecord& old, const rule::LimitSettings& s, std::int64_t base_t) {
   RuleRecord r = old;
-  const rule::Piece before = read_after(old);
+  rule::Piece before = read_after(old);
   rule::Piece piece = line_of(s, old.f);
   piece.base_t = base_t;
   piece.base_n = rule::units_at(before, base_t);
   piece.floor = before.floor;                            // a new F never lies below the old one
   piece.reach = std::max(piece.reach, before.reach);     // else a lowered burst would forgive debts
+  // ... and a raised one: who comes with a stamp of before meets what was charged after it.
+  before.reach = piece.reach;
   set_before(r, before);
   set_after(r, piece);
   set_configured(r, s);

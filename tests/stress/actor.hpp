@@ -48,6 +48,8 @@ class Actor {
     go(stop);
     return !over_;
   }
+  /// Goes on to the next stop, whichever. False: it ended before.
+  bool step() { return run_to("*"); }
   /// Goes on to its end.
   void finish() {
     if (!over_) go("");
@@ -56,7 +58,7 @@ class Actor {
 
  private:
   static void at_stop(const char* name) {
-    if (self != nullptr && self->stop_ == name) self->pause();
+    if (self != nullptr && (self->stop_ == "*" || self->stop_ == name)) self->pause();
   }
   void pause() {
     std::unique_lock lock(mutex_);

@@ -287,6 +287,25 @@ TEST_F(ScheduleTest, AStoppedCallerKeepsTheRulesOfItsStamp) {
   expect_disjoint();
 }
 
+// A debt made by the new burst lies beyond what the old one could reach: it is no damage to repair.
+TEST_F(ScheduleTest, AnOldReadingTakesNoHonestDebtForDamage) {
+  open({1, kHour}, 2);
+  take_all(key(7), 2);
+  const std::int64_t old = world().now();
+  world().publish({limit("api", {1, kHour}, 3)});
+  take_all(key(7));
+  ASSERT_EQ(slices_.size(), 2U);
+
+  const DecisionData late = world().take_at(old, "api", key(7));
+  grant(late);
+  take_all(key(7));
+
+  EXPECT_EQ(late.reason, Reason::Limit);
+  EXPECT_EQ(slices_.size(), 2U);
+  EXPECT_EQ(world().view().stats_control->damage, 0U);
+  expect_disjoint();
+}
+
 // covers: C026 (ten stopped callers, the place reused)
 TEST_F(ScheduleTest, TenStoppedCallersMintNothing) {
   // Burst 10, 1/s, drained at -5 s. Ten stand still at 0 between their reading and their swap, ten
