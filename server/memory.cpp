@@ -203,8 +203,7 @@ void Memory::note(shm::EventKind kind, std::uint32_t object, std::string_view te
   shm::Event event;
   event.kind = kind;
   event.object = object;
-  const std::size_t length = std::min(text.size(), sizeof event.text - 1);
-  std::memcpy(event.text, text.data(), length);
+  static_cast<void>(text.copy(event.text, sizeof event.text - 1));   // the rest is 0
   static_cast<void>(shm::append_event(view(), event));
 }
 
