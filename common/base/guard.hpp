@@ -24,7 +24,6 @@ enum class Guard {
   OverflowWaitsForStart,   ///< shm/bucket_overflow: the charger waits until its slice begins
   JudgedByOwnRule,         ///< shm/bucket_table: a victim is judged by its own rule id and floor
   FloorCounts,             ///< rule/bucket_rule: the floor F takes part in the effective tat
-  ClockBeforeGeneration,   ///< shm/bucket_table: clock, generation, compute, swap
   GenerationBeforeSwap,    ///< shm/bucket_table: `current` is read again before the swap
   PublishAhead,            ///< shm/publisher: base_t lies ahead of the publication
   WriteIdleImage,          ///< shm/publisher: only the idle image is written

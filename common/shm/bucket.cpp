@@ -19,12 +19,12 @@ enum class Mode : std::uint8_t { Charge, Look };
 // An entry beyond N + D is damage: nobody waits longer than the time to empty. The only write a
 // refusal may make.
 Attempt repair(const View& view, const Frame& frame, Member member) noexcept {
-  __atomic_fetch_add(&view.stats_control->damage, 1,
-                     __ATOMIC_RELAXED);  // a count, nothing rides on it
+  if (view.current() != frame.c) return Attempt::StartOver;      // judged by another image
+  // relaxed: a count, nothing rides on it.
+  __atomic_fetch_add(&view.stats_control->damage, 1, __ATOMIC_RELAXED);
   const std::uint64_t tag = (member.word.lo & ~kTagRuleMask) | frame.id;
-  if (view.current() == frame.c) {
-    cas16(member.slot, member.word, {tag, static_cast<std::uint64_t>(frame.n + frame.piece.burst)});
-  }
+  const Units n = rule::units_at(frame.piece, view.clock.now());
+  cas16(member.slot, member.word, {tag, static_cast<std::uint64_t>(n + frame.piece.burst)});
   return Attempt::StartOver;
 }
 

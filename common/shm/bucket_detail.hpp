@@ -40,7 +40,6 @@ FrameStatus read_old_piece(const View& view, const BucketAsk& ask, Frame& frame)
 [[gnu::always_inline]] inline FrameStatus read_frame(const View& view, const BucketAsk& ask,
                                                      std::int64_t t, Frame& frame) noexcept {
   frame.c = view.current();
-  if (!guarded(Guard::ClockBeforeGeneration)) t = view.clock.now();
   frame.t = t;
   if ((frame.c & kCurrentSupersededBit) != 0) [[unlikely]] return FrameStatus::Superseded;
   if (ask.limit.index >= view.limit_count) [[unlikely]] return FrameStatus::Gone;

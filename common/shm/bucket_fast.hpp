@@ -115,8 +115,7 @@ inline void fill_fast(DecisionData& out, Word16* slot, std::uint64_t tag, bool g
                                                     std::uint64_t cost, std::int64_t t,
                                                     std::uint64_t& hint,
                                                     DecisionData& out) noexcept {
-  if (guarded(Guard::ClockBeforeGeneration) &&
-      detail::charge_fast(view, limit, key, cost, t, hint, out)) [[likely]] {
+  if (detail::charge_fast(view, limit, key, cost, t, hint, out)) [[likely]] {
     return Outcome::Answered;
   }
   return charge_slow(view, {limit, key, cost, 0}, t, hint, out);
