@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // First sight of a key (spec memory 6.4, model tests/model/insert).
 //
-//   1 clock (judges what may be replaced; an old reading only replaces less). Scan: a member -> charge it;
-//     a claim of this tag, also a dead or stopped one's -> adopt it; else choose a victim and swap it to my claim.
+//   1 clock (judges what may be replaced; an old reading only replaces less). Scan: a member ->
+//     charge it;
+//     a claim of this tag, also a dead or stopped one's -> adopt it; else choose a victim and swap
+//       it to my claim.
 //   2 rescan both groups: a member, or a claim at a lower address -> withdraw mine, start over;
 //     a claim at a higher address -> swap it to {0,0}.
-//   3 clock again, THEN the overflow word; `current` unchanged; then swap the exact claim to {tag, y}.
+//   3 clock again, THEN the overflow word; `current` unchanged; then swap the exact claim to {tag,
+//     y}.
 //
-// I8: the reading that starts a bucket comes after the rescan and before the promotion. Any earlier member of this key
-// was overwritten before the rescan read its slot, by a reading older than t2, so N(t2) >= its tat; and while my claim
-// stays no other member can arise. With only the first reading 3416 of 40 000 random schedules exceed the bound, with
-// one after the first scan 72, after the claim 3, after the rescan 0.
-// Claims differ by a nonce: else a stopped inserter promotes somebody else's claim with its old clock.
-// Killed after 1: a claim that anybody adopts, or overwrites at its deadline (1.05-2.1 ms). After 3: a whole bucket.
+// I8: the reading that starts a bucket comes after the rescan and before the promotion. Any earlier
+// member of this key was overwritten before the rescan read its slot, by a reading older than t2,
+// so N(t2) >= its tat; and while my claim stays no other member can arise. With only the first
+// reading 3416 of 40 000 random schedules exceed the bound, with one after the first scan 72, after
+// the claim 3, after the rescan 0.
+// Claims differ by a nonce: else a stopped inserter promotes somebody else's claim with its old
+// clock. Killed after 1: a claim that anybody adopts, or overwrites at its deadline (1.05-2.1 ms).
+// After 3: a whole bucket.
 #include "base/fork_page.hpp"
 #include "base/sync_point.hpp"
 #include "shm/bucket_detail.hpp"
@@ -23,8 +28,10 @@ namespace {
 constexpr std::uint64_t kNonceMask = (std::uint64_t{1} << kClaimNonceBits) - 1;
 
 std::uint64_t make_claim(std::int64_t t) noexcept {
-  const auto deadline = (static_cast<std::uint64_t>(t) >> kClaimTickShift) + 2;   // the second edge after t
-  const std::uint64_t nonce = guarded(Guard::InsertClaimNonce) ? next_claim_nonce() & kNonceMask : 1;
+  const auto deadline =
+      (static_cast<std::uint64_t>(t) >> kClaimTickShift) + 2;  // the second edge after t
+  const std::uint64_t nonce =
+      guarded(Guard::InsertClaimNonce) ? next_claim_nonce() & kNonceMask : 1;
   return deadline << kClaimNonceBits | nonce;
 }
 
@@ -32,11 +39,13 @@ bool claim_expired(std::uint64_t claim, std::int64_t t) noexcept {
   return claim >> kClaimNonceBits <= static_cast<std::uint64_t>(t) >> kClaimTickShift;
 }
 
-// I7: what may be overwritten at `t`. Each entry is judged by its own rule id; an unknown one counts as full
-// (the caller reads `current` again before it swaps). Remembers the last rule: neighbours often share it.
+// I7: what may be overwritten at `t`. Each entry is judged by its own rule id; an unknown one
+// counts as full (the caller reads `current` again before it swaps). Remembers the last rule:
+// neighbours often share it.
 class Judge {
  public:
-  Judge(const View& view, const Frame& frame, std::int64_t t) noexcept : view_(view), frame_(frame), t_(t) {}
+  Judge(const View& view, const Frame& frame, std::int64_t t) noexcept
+      : view_(view), frame_(frame), t_(t) {}
 
   bool overwritable(Word16 word) noexcept {
     if (word.lo == 0) return true;
@@ -44,8 +53,8 @@ class Judge {
     const std::uint16_t id = guarded(Guard::JudgedByOwnRule) ? rule_of(word.lo) : frame_.id;
     if (id != id_) {
       id_ = id;
-      known_ = id < view_.rule_count &&
-               read_once(view_.rule(frame_.c, id).kind) == static_cast<std::uint8_t>(RuleKind::Token);
+      known_ = id < view_.rule_count && read_once(view_.rule(frame_.c, id).kind) ==
+                                            static_cast<std::uint8_t>(RuleKind::Token);
       full_ = known_ ? full_level(view_.rule(frame_.c, id), t_) : 0;
     }
     return !known_ || static_cast<Units>(word.hi) <= full_;
@@ -83,12 +92,14 @@ struct Claim {
   Attempt attempt = Attempt::Done;
 };
 
-Claim adopt_or_claim(const View& view, const BucketAsk& ask, const Place& place, const Frame& frame) noexcept {
+Claim adopt_or_claim(const View& view, const BucketAsk& ask, const Place& place,
+                     const Frame& frame) noexcept {
   const std::int64_t t1 = view.clock.now();
   const std::uint32_t limit = ask.limit.index;
   if (find_member(view, frame, place, limit).slot != nullptr) return {{}, 0, Attempt::StartOver};
   for (const std::uint64_t alt : {std::uint64_t{0}, kTagAlt}) {
-    const Member claim = find_claim(view, frame, place, limit, alt == 0 ? place.first : place.other, alt);
+    const Member claim =
+        find_claim(view, frame, place, limit, alt == 0 ? place.first : place.other, alt);
     if (claim.slot != nullptr) return {claim, claim.word.lo, Attempt::Done};
   }
   Judge judge(view, frame, t1);
@@ -102,7 +113,8 @@ Claim adopt_or_claim(const View& view, const BucketAsk& ask, const Place& place,
       alt = kTagAlt;
     }
   }
-  if (chosen.overwritable == 0) return {{}, 0, view.current() == frame.c ? Attempt::NoPlace : Attempt::StartOver};
+  if (chosen.overwritable == 0)
+    return {{}, 0, view.current() == frame.c ? Attempt::NoPlace : Attempt::StartOver};
   if (view.current() != frame.c) return {{}, 0, Attempt::StartOver};
   CUTWATER_SYNC_POINT("insert.before_claim");
   const Word16 claim{place.fp_bits | alt | kTagTentative | frame.id, make_claim(t1)};
@@ -113,7 +125,8 @@ Claim adopt_or_claim(const View& view, const BucketAsk& ask, const Place& place,
 void withdraw(Member own) noexcept { cas16(own.slot, own.word, {0, 0}); }
 
 // Step 2. False: mine was withdrawn, or somebody else's is ahead: start over.
-bool rescan(const View& view, const Frame& frame, const Place& place, std::uint32_t limit, Member own) noexcept {
+bool rescan(const View& view, const Frame& frame, const Place& place, std::uint32_t limit,
+            Member own) noexcept {
   for (const std::uint64_t alt : {std::uint64_t{0}, kTagAlt}) {
     Word16* group = alt == 0 ? place.first : place.other;
     for (std::size_t i = 0; i < kGroupSlots; ++i) {
@@ -131,7 +144,7 @@ bool rescan(const View& view, const Frame& frame, const Place& place, std::uint3
           withdraw(own);
           return false;
         }
-        if (cas16(slot, word, {0, 0})) break;            // a claim above mine; lost: read that slot again
+        if (cas16(slot, word, {0, 0})) break;  // a claim above mine; lost: read that slot again
       }
     }
   }
@@ -140,8 +153,8 @@ bool rescan(const View& view, const Frame& frame, const Place& place, std::uint3
 
 }  // namespace
 
-Attempt insert(const View& view, const BucketAsk& ask, const Place& place, const Frame& miss, std::uint64_t& hint,
-               DecisionData& out) noexcept {
+Attempt insert(const View& view, const BucketAsk& ask, const Place& place, const Frame& miss,
+               std::uint64_t& hint, DecisionData& out) noexcept {
   const Claim claim = adopt_or_claim(view, ask, place, miss);
   if (claim.attempt != Attempt::Done) return claim.attempt;
   CUTWATER_SYNC_POINT("insert.after_claim");
@@ -158,8 +171,10 @@ Attempt insert(const View& view, const BucketAsk& ask, const Place& place, const
     withdraw(claim.own);
     return Attempt::StartOver;
   }
-  // After the reading, not before it: a charge of the overflow word that my scan could not see is seen here (I9).
-  const Units debt = guarded(Guard::InsertReadsOverflow) ? overflow_tat(view, frame, ask.limit.index) : 0;
+  // After the reading, not before it: a charge of the overflow word that my scan could not see is
+  // seen here (I9).
+  const Units debt =
+      guarded(Guard::InsertReadsOverflow) ? overflow_tat(view, frame, ask.limit.index) : 0;
   const rule::Step step = rule::charge(frame.piece, frame.n, debt, frame.cost, frame.reserve);
   if (view.current() != frame.c) {               // what was computed may be of two images
     withdraw(claim.own);
@@ -176,7 +191,8 @@ Attempt insert(const View& view, const BucketAsk& ask, const Place& place, const
   const Word16 member{tag, static_cast<std::uint64_t>(step.y)};
   Word16 expected = claim.own.word;
   if (!guarded(Guard::InsertExactPromotion)) expected = load16(claim.own.slot);
-  if (!cas16(claim.own.slot, expected, member)) return Attempt::StartOver;   // adopted, killed or reused
+  if (!cas16(claim.own.slot, expected, member))
+    return Attempt::StartOver;  // adopted, killed or reused
   hint = static_cast<std::uint64_t>(claim.own.slot - view.slots);
   fill_grant(frame, claim.own.slot, tag, step.y, out);
   return Attempt::Done;

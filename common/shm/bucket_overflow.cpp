@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// No place in the table (spec memory 6.5). A key in debt is never evicted; the limit's on-full decides:
+// No place in the table (spec memory 6.5). A key in debt is never evicted; the limit's on-full
+// decides:
 //
-//   share  one overflow word per limit, outside the table, charged like a bucket by every key without a place;
-//   deny   refused; allow  admitted (outside P1, says so). Both write nothing. All three are flagged and counted.
+//   share one overflow word per limit, outside the table, charged like a bucket by every key
+//     without a place;
+//   deny refused; allow admitted (outside P1, says so). Both write nothing. All three are flagged
+//     and counted.
 //
-// Inserter: claim, rescan, clock, overflow word. Charger: overflow word, rescan, clock. One of the two always sees the
-// other. The last clock is needed because a member may have been made, spent and replaced before the rescan: what was
-// replaced lay below N of a reading older than t', so at or below x. A cost equal to the burst fits only at the one moment
-// N = x: so a charge starts 2 us ahead of the clock and waits for its start, like any place in line.
-// I9: no token taken from the overflow word lies below what the key had before, and a fresh bucket starts at its debt.
+// Inserter: claim, rescan, clock, overflow word. Charger: overflow word, rescan, clock. One of the
+// two always sees the other. The last clock is needed because a member may have been made, spent
+// and replaced before the rescan: what was replaced lay below N of a reading older than t', so at
+// or below x. A cost equal to the burst fits only at the one moment N = x: so a charge starts 2 us
+// ahead of the clock and waits for its start, like any place in line. I9: no token taken from the
+// overflow word lies below what the key had before, and a fresh bucket starts at its debt.
 #include "base/sync_point.hpp"
 #include "shm/bucket_detail.hpp"
 
@@ -16,9 +20,10 @@ namespace cutwater::shm::detail {
 namespace {
 
 constexpr std::int64_t kLeadNs = 2'000;
-constexpr int kMaxClockReads = 1'000'000;        // bound of the wait for a start at most kLeadNs ahead
+constexpr int kMaxClockReads = 1'000'000;  // bound of the wait for a start at most kLeadNs ahead
 
-bool key_has_place(const View& view, const Frame& frame, const Place& place, std::uint32_t limit) noexcept {
+bool key_has_place(const View& view, const Frame& frame, const Place& place,
+                   std::uint32_t limit) noexcept {
   return find_member(view, frame, place, limit).slot != nullptr ||
          find_claim(view, frame, place, limit, place.first, 0).slot != nullptr ||
          find_claim(view, frame, place, limit, place.other, kTagAlt).slot != nullptr;
@@ -30,7 +35,8 @@ Attempt refuse(const View& view, const Frame& frame, Units level, DecisionData& 
   return view.current() == frame.c ? Attempt::Done : Attempt::StartOver;
 }
 
-Attempt share(const View& view, const BucketAsk& ask, const Place& place, Frame frame, DecisionData& out) noexcept {
+Attempt share(const View& view, const BucketAsk& ask, const Place& place, Frame frame,
+              DecisionData& out) noexcept {
   const std::uint32_t limit = ask.limit.index;
   Word16* word = &view.limits[limit].overflow[kWindow0];
   const std::int64_t lead = view.clock.is_stepped() ? 0 : kLeadNs;
@@ -54,15 +60,19 @@ Attempt share(const View& view, const BucketAsk& ask, const Place& place, Frame 
     cas16(word, mine, {frame.id, static_cast<std::uint64_t>(step.y - frame.cost)});
     return Attempt::StartOver;
   };
-  if (guarded(Guard::OverflowRescan) && key_has_place(view, frame, place, limit)) return give_back();
+  if (guarded(Guard::OverflowRescan) && key_has_place(view, frame, place, limit))
+    return give_back();
   std::int64_t stamp = guarded(Guard::OverflowSecondClock) ? view.clock.now() : frame.t;
-  if (guarded(Guard::OverflowSecondClock) && rule::units_at(frame.piece, stamp) > step.eff) return give_back();
-  // A reload since: by the new rule a member may have been made, spent, refilled and replaced beyond x.
+  if (guarded(Guard::OverflowSecondClock) && rule::units_at(frame.piece, stamp) > step.eff)
+    return give_back();
+  // A reload since: by the new rule a member may have been made, spent, refilled and replaced
+  // beyond x.
   if (view.current() != frame.c) return give_back();
   if (guarded(Guard::OverflowWaitsForStart) && frame.reserve == 0 && lead != 0) {
     const std::int64_t start = rule::time_when(frame.piece, step.y - frame.piece.burst);
     std::int64_t seen_t = stamp;
-    for (int reads = 0; seen_t < start && reads < kMaxClockReads; ++reads) seen_t = view.clock.now();
+    for (int reads = 0; seen_t < start && reads < kMaxClockReads; ++reads)
+      seen_t = view.clock.now();
     stamp = std::max(stamp, start);
   }
   frame.t = stamp;
@@ -74,8 +84,8 @@ Attempt share(const View& view, const BucketAsk& ask, const Place& place, Frame 
 
 }  // namespace
 
-Attempt without_place(const View& view, const BucketAsk& ask, const Place& place, const Frame& frame,
-                      DecisionData& out) noexcept {
+Attempt without_place(const View& view, const BucketAsk& ask, const Place& place,
+                      const Frame& frame, DecisionData& out) noexcept {
   switch (frame.on_full) {
     case 1:                                        // rule::OnFull::Deny
       fill_refusal(frame, frame.n + frame.piece.burst, out);   // hint: as if the bucket were empty

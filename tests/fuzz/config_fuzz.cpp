@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a configuration text: the loader answers, and what it accepts keeps its promises. The
-// first line, when it begins with "#set ", is an override on top: `#set PATH=VALUE`.
+// Any bytes as a configuration text: the loader answers, and what it accepts keeps its promises.
+// The first line, when it begins with "#set ", is an override on top: `#set PATH=VALUE`.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Segment: three memory files of which any byte may be anything. Mapping and verify must neither crash
-// nor read outside, and everything must end; with honest rules, decisions as well (C143).
+// Segment: three memory files of which any byte may be anything. Mapping and verify must neither
+// crash nor read outside, and everything must end; with honest rules, decisions as well (C143).
 //
 // Input: flags, then patches of a small honest memory.
 //   flags    1 header checksums are made right again after the patches, 2 the image's sum too
@@ -147,7 +147,9 @@ void fix_image(Memory& memory) {
   if (found == nullptr) return;
   const Region image = *found;
   const std::uint64_t end = image.offset + 2 * std::uint64_t{image.stride};
-  if (image.offset >= rules.size() || end < image.offset || end > rules.size() || image.stride < sizeof(ImageHead)) return;
+  if (image.offset >= rules.size() || end < image.offset || end > rules.size() ||
+      image.stride < sizeof(ImageHead))
+    return;
   for (std::uint64_t i = 0; i < 2; ++i) {
     std::uint8_t* begin = rules.data() + image.offset + i * image.stride;
     ImageHead head;

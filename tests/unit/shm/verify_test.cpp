@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// verify says nothing about an honest segment and finds what is planted in buckets, rows, stripes and
-// events (C143). The rule image: verify_image_test.cpp.
+// verify says nothing about an honest segment and finds what is planted in buckets, rows, stripes
+// and events (C143). The rule image: verify_image_test.cpp.
 #include <atomic>
 #include <thread>
 
