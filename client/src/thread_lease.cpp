@@ -125,6 +125,7 @@ Lease* find(Leases& mine, const LimitState& state, shm::KeyHash key) noexcept {
 [[gnu::always_inline]] inline bool spend_cheaply(Lease& lease, const shm::View& view, Units units,
                                                  DecisionData& out) noexcept {
   const std::int64_t cheap = cheap_now(view);
+  if (view.current() != lease.current) [[unlikely]] return false;    // clock, then generation
   if (cheap != lease.cheap_seen) [[unlikely]] {
     lease.cheap_seen = cheap;
     lease.cheap_n = rule::units_at(lease.piece, cheap + lease.ahead_ns);
@@ -135,6 +136,7 @@ Lease* find(Leases& mine, const LimitState& state, shm::KeyHash key) noexcept {
 /// Spends by the segment's clock.
 bool spend_exactly(Lease& lease, const shm::View& view, Units units, DecisionData& out) noexcept {
   const std::int64_t t = view.clock.now();
+  if (view.current() != lease.current) return false;
   return spend_at(lease, t, rule::units_at(lease.piece, t), units, out);
 }
 
@@ -191,7 +193,7 @@ bool spend_another(LimitState& state, Leases& mine, shm::KeyHash key,
   const shm::View& view = *state.view;
   if (Lease* lease = find(mine, state, key); lease != nullptr) {
     const Units units = static_cast<Units>(cost) << lease->answer.f;
-    if (lease->current == view.current() && spend_exactly(*lease, view, units, out)) return true;
+    if (spend_exactly(*lease, view, units, out)) return true;
     end_lease(*lease, view);
   }
   const std::uint64_t tokens = state.lease_tokens.load(std::memory_order_relaxed);
@@ -237,7 +239,7 @@ void decide_closely(LimitState& state, shm::KeyHash key, std::uint64_t cost, std
   // The last lease again, of these rules: all there is to it.
   if (counter.leases != nullptr) [[likely]] {
     Lease& last = *counter.leases->last;
-    if (is_of(last, state, key) && last.current == view.current() && cost <= last.tokens &&
+    if (is_of(last, state, key) && cost <= last.tokens &&
         spend_cheaply(last, view, static_cast<Units>(cost) << last.answer.f, out)) [[likely]] {
       const shm::LimitRef ref = unpack_ref(state.ref.load(std::memory_order_relaxed));
       return count(counter, ref.index, cost, out);
