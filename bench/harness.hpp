@@ -24,15 +24,18 @@ struct Figure {
   std::string to;
   double must = 0;      ///< bound of the ratio, 0 = none
   bool at_least = false;   ///< the bound is a lower one
+  double gate = 0;         ///< what --gate holds where the bound is not reached; 0 = the bound
 };
 
 struct Case {
   std::string name;
   std::uint64_t operations;                    ///< of one call
   std::function<void(std::uint64_t)> run;
+  std::function<void()> before = nullptr;      ///< outside the timing; may be empty
+  std::function<bool()> after = nullptr;  ///< outside the timing; false: the round does not count
 };
 
-/// Times of one case in every round, ns per operation.
+/// Times of one case in every round, ns per operation; a round that does not count is below 0.
 struct Times {
   std::string name;
   std::vector<double> wall, cpu;
