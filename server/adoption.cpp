@@ -6,10 +6,13 @@
 #include <fmt/format.h>
 
 #include "shm/image.hpp"
+#include "shm/process_table.hpp"
 
 namespace cutwater::server {
 
 namespace {
+
+constexpr int kPidsNamed = 8;
 
 std::string_view word_of(shm::ClockKind clock) {
   return clock == shm::ClockKind::Stepped ? "stepped" : "boottime";
@@ -53,6 +56,24 @@ std::string misfit(const shm::Segment& segment, const shm::SegmentOptions& optio
   return {};
 }
 
+/// Processes that still decide in this memory, as text; empty: none. Live rows whose process is
+/// there with the start time the row tells.
+std::string attached_to(const shm::View& view) {
+  std::string pids;
+  int count = 0;
+  for (std::uint32_t index = shm::kFirstClientRow; index < view.row_count; ++index) {
+    shm::RowInfo row;
+    if (!shm::read_row(view, index, row) || row.word.kind != shm::RowKind::Process) continue;
+    const bool held = row.word.state == shm::RowState::Live ||
+                      row.word.state == shm::RowState::Orphan;
+    if (!held || row.start_time == 0) continue;
+    if (shm::process_start_time(row.pid) != row.start_time) continue;
+    if (++count <= kPidsNamed) pids += fmt::format("{}{}", pids.empty() ? "" : ", ", row.pid);
+  }
+  if (count > kPidsNamed) pids += fmt::format(" and {} more", count - kPidsNamed);
+  return pids;
+}
+
 void remove_leftovers(int directory_fd) {
   for (const char* name : {"rules.next", "state.next", "stats.next"}) {
     ::unlinkat(directory_fd, name, 0);
@@ -82,6 +103,15 @@ Result<Birth> adopt_or_create(int directory_fd, const shm::SegmentOptions& optio
     if (found) {
       reason = misfit(*found, options);
       if (reason.empty()) return Birth{std::move(*found), Birth::Kind::Adopted, {}, false};
+      // Whoever is attached goes on in the memory it has: with a second one both would admit the
+      // whole limit.
+      if (const std::string pids = attached_to(found->view()); !pids.empty()) {
+        return Error(Errc::InvalidConfig,
+                     fmt::format("{}, and processes still decide in that memory (pid {}); a new one "
+                                 "beside it would admit every limit twice: stop them first, or put "
+                                 "the setting back",
+                                 reason, pids));
+      }
     } else {
       const Errc code = found.error().code();
       if (code == Errc::NoDaemon) {

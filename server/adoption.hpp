@@ -8,6 +8,8 @@
 //   damaged, another layout, another clock,      set aside as *.bad (one set; an older one goes),
 //     other capacities                           fresh, and, with `initial-after-damage: empty`,
 //                                                every limit begins empty: nobody gains a burst
+// Not set aside while processes are attached to it: they would go on in it, beside the new one, and
+// every limit would be admitted twice. Then the start ends and names them.
 // What cannot even be set aside is an error: the start ends. Leftover `*.next` are removed.
 // Crash: killed at any step leaves what the next start handles the same way.
 // Thread safety: one thread, before the loop runs.

@@ -2,6 +2,7 @@
 // The command line of cutwaterctl; the only file that knows CLI11. Commands: ctl/commands.hpp.
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <functional>
@@ -113,6 +114,28 @@ void add_commands(CLI::App& app, Line& line) {
       "YAML with the limit; default $CUTWATER_CONFIG, else /etc/cutwater/cutwater.yaml");
 }
 
+/// The first word that is no command where one is wanted, and what there is; empty: none is wrong.
+std::string unknown_command(const CLI::App& app, int argc, char** argv) {
+  const CLI::App* at = &app;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i], before = argv[i - 1];
+    const bool value = i > 1 && before.rfind("-", 0) == 0 && before.find('=') == std::string::npos;
+    if (word.rfind("-", 0) == 0 || value) continue;
+    const auto known = at->get_subcommands([](const CLI::App*) { return true; });
+    const auto next = std::find_if(known.begin(), known.end(), [&](const CLI::App* command) {
+      return command->get_name() == word;
+    });
+    if (next != known.end()) {
+      at = *next;
+      continue;
+    }
+    std::string text = "unknown command '" + word + "'; one of:";
+    for (const CLI::App* command : known) text += " " + command->get_name();
+    return text;
+  }
+  return {};
+}
+
 int run(int argc, char** argv) {
   Line line;
   CLI::App app{kAbout, "cutwaterctl"};
@@ -124,6 +147,12 @@ int run(int argc, char** argv) {
   add_commands(app, line);
   try {
     app.parse(argc, argv);
+  } catch (const CLI::RequiredError& error) {
+    if (const std::string wrong = unknown_command(app, argc, argv); !wrong.empty()) {
+      ctl::note(wrong);
+      return static_cast<int>(Exit::Usage);
+    }
+    return app.exit(error) == 0 ? static_cast<int>(Exit::Ok) : static_cast<int>(Exit::Usage);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? static_cast<int>(Exit::Ok) : static_cast<int>(Exit::Usage);
   }

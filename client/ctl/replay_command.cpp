@@ -84,6 +84,11 @@ Exit run_replay(const Settings& settings, const ReplayCommand& command) {
   for (const LogFault& fault : result->faults) {
     note(command.log + ":" + std::to_string(fault.line) + ": skipped: " + fault.reason);
   }
+  if (result->out_of_order * 10 > result->requests) {
+    note(std::to_string(result->out_of_order) + " of " + std::to_string(result->requests) +
+         " lines are earlier than one before them and were taken for its time; sort the log by "
+         "time for a true answer");
+  }
   if (result->skipped > result->faults.size()) {
     note(std::to_string(result->skipped) + " lines could not be read; the first " +
          std::to_string(result->faults.size()) + " are shown");

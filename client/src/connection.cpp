@@ -46,10 +46,13 @@ Error not_permitted(const std::string& path) {
   struct stat found {};
   if (stat(path.c_str(), &found) == 0) {
     text += ", which belongs to " + user_name(found.st_uid) + ":" + group_name(found.st_gid) +
-            "; join group " + group_name(found.st_gid) +
-            ", or let the daemon open it with listen.unix.group or listen.unix.mode";
+            "; ";
+    // Never send anybody into root's group.
+    if (found.st_gid != 0) text += "join group " + group_name(found.st_gid) + ", or ";
+    text += "let the daemon open it with listen.unix.group or listen.unix.mode";
   } else {
-    text += ": a directory on the way to it is closed to this user";
+    text += ": a directory on the way to it is closed to this user; let the daemon put its socket "
+            "elsewhere with listen.unix.path, or restart it after access.map was widened";
   }
   return {Errc::NotPermitted, std::move(text)};
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "shm/directory.hpp"
+#include "shm/process_table.hpp"
 #include "support/daemon_process.hpp"
 
 namespace cutwater::server {
@@ -154,6 +155,38 @@ TEST_F(Adoption, OtherCapacitiesAreSaidWithBothNumbers) {
     options_.capacity = before;
     get();
   }
+}
+
+TEST_F(Adoption, AMemoryThatProcessesDecideInIsNotSetAside) {
+  const auto pid = static_cast<std::uint32_t>(::getpid());
+  shm::RowGrant row;
+  {
+    const Birth birth = get();
+    shm::RowTable rows(birth.segment.view(), true);
+    auto granted = rows.grant({.kind = shm::RowKind::Process,
+                               .pid = pid,
+                               .start_time = shm::process_start_time(pid),
+                               .name = "test"});
+    ASSERT_TRUE(granted) << granted.error().text();
+    row = *granted;
+  }
+  options_.capacity.keys = 4096;
+
+  auto refused = adopt_or_create(folder_.get(), options_, rule::Initial::Empty);
+
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), Errc::InvalidConfig);
+  EXPECT_NE(refused.error().text().find(std::to_string(pid)), std::string::npos);
+  options_.capacity.keys = 1024;
+  {
+    const Birth same = get();
+    EXPECT_EQ(same.kind, Birth::Kind::Adopted);
+    shm::RowTable rows(same.segment.view(), false);
+    rows.mark_dead(row);
+    rows.free(row);
+  }
+  options_.capacity.keys = 4096;
+  EXPECT_EQ(get().kind, Birth::Kind::SetAside);
 }
 
 TEST_F(Adoption, SizesThatAreRoundedUpAreStillTheSame) {
