@@ -107,9 +107,9 @@ Result<Birth> adopt_or_create(int directory_fd, const shm::SegmentOptions& optio
       // whole limit.
       if (const std::string pids = attached_to(found->view()); !pids.empty()) {
         return Error(Errc::InvalidConfig,
-                     fmt::format("{}, and processes still decide in that memory (pid {}); a new one "
-                                 "beside it would admit every limit twice: stop them first, or put "
-                                 "the setting back",
+                     fmt::format("{}, and processes still decide in that memory (pid {}); a new "
+                                 "one beside it would admit every limit twice: stop them first, or "
+                                 "put the setting back",
                                  reason, pids));
       }
     } else {
