@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "adoption.hpp"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -83,7 +84,14 @@ void remove_leftovers(int directory_fd) {
 Result<Birth> fresh(int directory_fd, const shm::SegmentOptions& options, Birth::Kind kind,
                     std::string reason, bool start_empty) {
   auto made = shm::Segment::create_files(directory_fd, options);
-  if (!made) return made.error();
+  if (!made) {
+    const bool no_room = made.error().code() == Errc::NoMemory;
+    if (no_room && ::faccessat(directory_fd, "rules.bad", F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+      return Error(Errc::NoMemory,
+                   made.error().text() + "; the files set aside as *.bad take room there too");
+    }
+    return made.error();
+  }
   return Birth{std::move(*made), kind, std::move(reason), start_empty};
 }
 
@@ -91,6 +99,14 @@ Result<Birth> fresh(int directory_fd, const shm::SegmentOptions& options, Birth:
 
 Result<Birth> adopt_or_create(int directory_fd, const shm::SegmentOptions& options,
                               rule::Initial after_damage) {
+  const auto there = [&](const char* name) {
+    return ::faccessat(directory_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+  };
+  // `rules` is renamed last. Without it, parts of a memory and no creation under way, or a set that
+  // was put aside with nothing made since, mean that a memory was lost here.
+  const bool cut_short = there("rules.next");
+  const bool parts = there("state") || there("stats");
+  const bool put_aside = there("rules.bad") || there("state.bad") || there("stats.bad");
   remove_leftovers(directory_fd);
   if (shm::files_of_another_boot(directory_fd)) {
     if (auto gone = shm::discard_files(directory_fd); !gone) return gone.error();
@@ -115,7 +131,13 @@ Result<Birth> adopt_or_create(int directory_fd, const shm::SegmentOptions& optio
     } else {
       const Errc code = found.error().code();
       if (code == Errc::NoDaemon) {
-        return fresh(directory_fd, options, Birth::Kind::Fresh, {}, false);
+        if (!put_aside && (!parts || cut_short)) {
+          return fresh(directory_fd, options, Birth::Kind::Fresh, {}, false);
+        }
+        return fresh(directory_fd, options, Birth::Kind::SetAside,
+                     put_aside ? "a memory was set aside here and none was made since"
+                               : "its rules are gone",
+                     after_damage == rule::Initial::Empty);
       }
       // The system's refusals (no descriptors, no address space) say nothing about the files.
       const bool about_files = code == Errc::Damaged || code == Errc::LayoutMismatch ||

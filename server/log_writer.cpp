@@ -14,6 +14,7 @@ namespace cutwater::server {
 
 namespace {
 constexpr int kPollMs = 100;   // how often a stuck writer looks whether it shall stop
+constexpr int kRetryMs = 100;  // pause after a write that was refused
 }
 
 Result<shm::UniqueFd> open_log_file(const std::string& path) {
@@ -95,14 +96,21 @@ void LogWriter::run() {
   while (true) {
     wake_.wait(lock, [&] { return stopping_ || !lines_.empty(); });
     if (stopping_) break;
+    const std::uint64_t told = dropped_told_;
     const std::string line = next_line(lock);
+    const bool about_drops = dropped_told_ != told;
     const std::shared_ptr<shm::UniqueFd> file = file_;
     busy_ = true;
     lock.unlock();
     const bool written = write_line(file ? file->get() : STDERR_FILENO, line);
     lock.lock();
     busy_ = false;
-    if (!written) ++dropped_;
+    if (!written) {
+      // A full disk takes nothing: what was lost is said later, and not asked for in a circle.
+      if (about_drops) dropped_told_ = told;
+      else ++dropped_;
+      wake_.wait_for(lock, std::chrono::milliseconds{kRetryMs}, [&] { return stopping_; });
+    }
     if (lines_.empty()) done_.notify_all();
   }
   ended_ = true;

@@ -10,6 +10,7 @@
 
 #include "daemon.hpp"
 #include "options.hpp"
+#include "base/standard_descriptors.hpp"
 #include "rows/config_report.hpp"
 
 namespace {
@@ -67,6 +68,7 @@ ExitCode run(const server::Options& options) {
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
+  open_standard_descriptors(ClosedOutput::Discarded);
   const server::Parsed parsed = server::parse_options(argc, argv, std::getenv("CUTWATER_CONFIG"));
   if (parsed.end) return static_cast<int>(*parsed.end);
   if (parsed.options.help_config) {

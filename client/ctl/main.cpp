@@ -10,6 +10,7 @@
 
 #include <cutwater/version.hpp>
 
+#include "base/standard_descriptors.hpp"
 #include "config/duration.hpp"
 #include "ctl/commands.hpp"
 #include "ctl/print.hpp"
@@ -171,6 +172,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  cutwater::open_standard_descriptors(cutwater::ClosedOutput::Refused);
   std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is an error of writing, not a death
   try {
     return run(argc, argv);

@@ -129,7 +129,7 @@ bool regions_overlap(const FileHeader& header, FileKind file) noexcept {
 
 /// CRC and bounds of one file. `length` was compared with total_length before.
 Result<void> check_regions(const FileHeader& header, FileKind file) {
-  if (crc32c(&header, offsetof(FileHeader, crc32c)) != header.crc32c) {
+  if (header_checksum(header) != header.crc32c) {
     return damaged(file, "header checksum is wrong");
   }
   if (header.total_length > kMaxFileLength) return damaged(file, "longer than any memory");

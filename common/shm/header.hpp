@@ -43,6 +43,10 @@ bool make_secret(std::uint8_t (&secret)[192]) noexcept;
 /// InvalidArgument names the setting and its range.
 Result<void> check_capacity(const Capacity& capacity);
 
+/// CRC32C of bytes 0..639 of a header, in `rules` followed by the hash secret: a flipped bit there
+/// would send every key to another place, that is, forget all debts.
+std::uint32_t header_checksum(const FileHeader& header) noexcept;
+
 /// The header of one file with its regions and its CRC; `ready` and `secret` are still 0.
 FileHeader plan_header(const Capacity& capacity, FileKind file, const SegmentIdentity& identity);
 

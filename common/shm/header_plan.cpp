@@ -148,8 +148,14 @@ FileHeader plan_header(const Capacity& capacity, FileKind file, const SegmentIde
     case FileKind::Stats: plan_stats(plan, capacity); break;
   }
   header.total_length = round_up(plan.end(), kPage);
-  header.crc32c = crc32c(&header, offsetof(FileHeader, crc32c));
+  header.crc32c = header_checksum(header);
   return header;
+}
+
+std::uint32_t header_checksum(const FileHeader& header) noexcept {
+  const std::uint32_t sum = crc32c(&header, offsetof(FileHeader, crc32c));
+  if (header.file != static_cast<std::uint32_t>(FileKind::Rules)) return sum;
+  return crc32c(header.secret, sizeof header.secret, sum);
 }
 
 Result<SegmentIdentity> new_identity(const SegmentOptions& options) {

@@ -165,7 +165,7 @@ Result<void> Publisher::apply(const std::vector<rule::LimitSettings>& limits, st
 }
 
 Result<void> Publisher::add_limit(const rule::LimitSettings& settings, std::int64_t now) {
-  const std::uint32_t index = free_limit(now);
+  const std::uint32_t index = free_limit(settings.name, now);
   const std::uint32_t id = free_rule(now);
   if (index == kNone || id == kNone) {
     return Error{Errc::Busy,
@@ -248,7 +248,14 @@ std::uint32_t Publisher::index_of(std::string_view wanted) noexcept {
   return kNone;
 }
 
-std::uint32_t Publisher::free_limit(std::int64_t now) noexcept {
+std::uint32_t Publisher::free_limit(std::string_view wanted, std::int64_t now) noexcept {
+  // A name that comes back gets its old place at once: nobody else could be confused by it.
+  for (std::uint32_t i = 0; i < view_.limit_count; ++i) {
+    if (config(i).windows == 0 && name(i).length != 0 &&
+        std::string_view{name(i).text, name(i).length} == wanted) {
+      return i;
+    }
+  }
   // One that nobody ever had comes first: counters are never zeroed, a used index goes on counting.
   std::uint32_t used = kNone;
   for (std::uint32_t i = 0; i < view_.limit_count; ++i) {

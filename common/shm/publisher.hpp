@@ -83,7 +83,7 @@ class Publisher {
   Result<void> check(const std::vector<rule::LimitSettings>& limits) const;
   std::uint32_t index_of(std::string_view name) noexcept;
   /// A free number that does not rest; 0xffffffff when there is none.
-  std::uint32_t free_limit(std::int64_t now) noexcept;
+  std::uint32_t free_limit(std::string_view wanted, std::int64_t now) noexcept;
   std::uint32_t free_rule(std::int64_t now) noexcept;
   Result<void> apply(const std::vector<rule::LimitSettings>& limits, std::int64_t now,
                      std::int64_t base_t, PublishReport& report);

@@ -133,6 +133,7 @@ Result<Segment> Segment::create(const SegmentFiles& files, const SegmentOptions&
   if (!make_secret(headers[0].secret)) {
     return Error{Errc::System, "the kernel gives no random bytes (getrandom)"};
   }
+  headers[0].crc32c = header_checksum(headers[0]);
 
   View view = view_of(headers, parts->bases());
   if (options.huge_pages) {

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/crc32c.hpp"
+#include "shm/header.hpp"
 #include "shm/bucket.hpp"
 #include "shm/counters.hpp"
 #include "shm/event_log.hpp"
@@ -56,7 +57,7 @@ FileHeader& header_of(Bytes& file) { return *reinterpret_cast<FileHeader*>(file.
 
 void fix_header(Bytes& file) {
   if (file.size() < sizeof(FileHeader)) return;
-  header_of(file).crc32c = crc32c(file.data(), offsetof(FileHeader, crc32c));
+  header_of(file).crc32c = header_checksum(header_of(file));
 }
 
 /// An honest memory in use, with the buckets moved to the front so that it is small.

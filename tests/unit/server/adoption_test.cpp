@@ -189,6 +189,40 @@ TEST_F(Adoption, AMemoryThatProcessesDecideInIsNotSetAside) {
   EXPECT_EQ(get().kind, Birth::Kind::SetAside);
 }
 
+TEST_F(Adoption, AMemoryWithoutItsRulesIsDamageNotANewInstance) {
+  get();
+  ASSERT_EQ(::unlink(file("rules").c_str()), 0);
+
+  const Birth birth = get();
+
+  EXPECT_EQ(birth.kind, Birth::Kind::SetAside);
+  EXPECT_TRUE(birth.start_empty);
+}
+
+// Killed between setting aside and making anew: the next start still knows that a memory was lost.
+TEST_F(Adoption, WhatWasSetAsideWithNothingMadeSinceStartsEmpty) {
+  get();
+  for (const char* name : {"rules", "state", "stats"}) {
+    ASSERT_EQ(::rename(file(name).c_str(), (file(name) + ".bad").c_str()), 0);
+  }
+
+  const Birth birth = get();
+
+  EXPECT_EQ(birth.kind, Birth::Kind::SetAside);
+  EXPECT_TRUE(birth.start_empty);
+  EXPECT_EQ(get().kind, Birth::Kind::Adopted);
+}
+
+TEST_F(Adoption, AFlippedBitInTheHashSecretIsDamage) {
+  get();
+  scribble("rules", offsetof(shm::FileHeader, secret), "ZZZZ");
+
+  const Birth birth = get();
+
+  EXPECT_EQ(birth.kind, Birth::Kind::SetAside);
+  EXPECT_NE(birth.reason.find("checksum"), std::string::npos) << birth.reason;
+}
+
 TEST_F(Adoption, SizesThatAreRoundedUpAreStillTheSame) {
   options_.capacity.keys = 1025;
   get();

@@ -17,6 +17,7 @@
 #include <gtest/gtest.h>
 
 #include "base/crc32c.hpp"
+#include "shm/header.hpp"
 #include "shm/directory.hpp"
 #include "shm/segment.hpp"
 
@@ -73,7 +74,7 @@ void change_header(int directory_fd, const char* file, Change change) {
   FileHeader header;
   ASSERT_EQ(pread(fd.get(), &header, sizeof header, 0), ssize_t{sizeof header});
   change(header);
-  header.crc32c = crc32c(&header, offsetof(FileHeader, crc32c));
+  header.crc32c = header_checksum(header);
   ASSERT_EQ(pwrite(fd.get(), &header, sizeof header, 0), ssize_t{sizeof header});
 }
 
