@@ -79,8 +79,11 @@ cases() {
 }
 # The executables ctest calls failed whose own file tells of no failed case: they crashed, hung or never started.
 died() {
+  local name file files failed
   awk -F'"' '/<testcase / { name = $2 } /<failure/ { print name }' "$results/ctest.junit" | while read -r name; do
-    read -r _ failed _ < <(cases "$results/$name".xml "$results/$name"_*.xml 2>/dev/null)
+    files=()
+    for file in "$results/$name.xml" "$results/$name"_[0-9]*.xml; do [ ! -f "$file" ] || files+=("$file"); done
+    read -r _ failed _ < <(cases "${files[@]}")
     [ "$failed" -gt 0 ] || printf '%s\n' "$name"
   done
 }
