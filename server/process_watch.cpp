@@ -8,10 +8,13 @@ void ProcessWatch::watch(std::uint32_t row, shm::UniqueFd pidfd) {
   if (!pidfd) return;
   auto descriptor = std::make_shared<Descriptor>(loop_, pidfd.release());
   watched_[row] = descriptor;
-  descriptor->async_wait(Descriptor::wait_read, [this, row, descriptor](std::error_code error) {
+  const std::weak_ptr<char> alive = alive_;
+  descriptor->async_wait(Descriptor::wait_read, [this, alive, row,
+                                                 descriptor](std::error_code error) {
+    if (error || alive.expired()) return;          // the watch itself may be gone by now
     // Forgotten meanwhile, or watched anew: this end is nobody's business.
     const auto found = watched_.find(row);
-    if (error || found == watched_.end() || found->second != descriptor) return;
+    if (found == watched_.end() || found->second != descriptor) return;
     watched_.erase(found);
     ended_(row);
   });

@@ -30,6 +30,7 @@ class ProcessWatch {
   asio::io_context& loop_;
   Ended ended_;
   std::map<std::uint32_t, std::shared_ptr<Descriptor>> watched_;
+  std::shared_ptr<char> alive_ = std::make_shared<char>();   // outlived by handlers under way
 };
 
 }  // namespace cutwater::server
