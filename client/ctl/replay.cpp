@@ -151,7 +151,7 @@ std::string table_of(const ReplayResult& result, bool colour) {
       line("refused", std::to_string(result.refused) + share_text(result.refused, result.requests));
   out += line("clients", std::to_string(result.clients));
   out += line("skipped", std::to_string(result.skipped));
-  out += line("out of order", std::to_string(result.out_of_order));
+  if (result.out_of_order > 0) out += line("unsorted", std::to_string(result.out_of_order));
   out += line("span", duration_text(static_cast<std::uint64_t>(result.last_ns - result.first_ns)));
   if (result.overflow > 0) {
     out += line("overflow",

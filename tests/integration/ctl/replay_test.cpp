@@ -72,7 +72,7 @@ TEST(ReplayCommand, CountsBadLinesShowsThreeAndGoesOn) {
 
 TEST(ReplayCommand, TellsItsProgressInAFewLines) {
   std::string text;
-  for (int i = 0; i < 5000; ++i) text += line_of("client" + std::to_string(i % 7), i % 3600);
+  for (int i = 0; i < 5000; ++i) text += line_of("client" + std::to_string(i % 7), i / 2);
   Log log(text);
 
   const ProgramRun run = log.replay();
@@ -81,6 +81,16 @@ TEST(ReplayCommand, TellsItsProgressInAFewLines) {
   EXPECT_LE(std::count(run.err.begin(), run.err.end(), '\n'), 10) << run.err;
   EXPECT_NE(run.err.find("replay: 100 %"), std::string::npos) << run.err;
   EXPECT_EQ(run.err.find('\r'), std::string::npos) << "a bar although this is no terminal";
+}
+
+TEST(ReplayCommand, SaysThatALogIsNotInOrder) {
+  Log log(line_of("a", 9) + line_of("a", 5) + line_of("a", 1));
+
+  const ProgramRun run = log.replay();
+
+  EXPECT_EQ(run.code, 0);
+  EXPECT_NE(run.out.find("unsorted  2"), std::string::npos) << run.out;
+  EXPECT_NE(run.err.find("sort the log by time"), std::string::npos) << run.err;
 }
 
 // covers: C037 (command line)
