@@ -6,36 +6,14 @@
 #include "ctl/print.hpp"
 #include "ctl/table.hpp"
 #include "ctl/text.hpp"
-#include "shm/segment.hpp"
+#include "rows/config_report.hpp"
 
 namespace cutwater::ctl {
 namespace {
 
-shm::Capacity reserved_by(const config::Capacity& capacity) {
-  return {.keys = capacity.keys,
-          .limits = capacity.limits,
-          .processes = capacity.processes,
-          .stripes = capacity.stripes,
-          .events = capacity.events};
-}
-
 wire::Value row_of(const config::Finding& finding) {
   return wire::Value::map(
       {{"where", finding.where}, {"path", finding.path}, {"text", finding.text}});
-}
-
-/// What each table and file of the memory takes.
-std::vector<std::pair<std::string, std::uint64_t>> reservations(const shm::Capacity& capacity) {
-  return {{"keys", capacity.keys * 2 * sizeof(Word16)},
-          {"processes", std::uint64_t{capacity.processes} * sizeof(shm::ProcessRow)},
-          {"events", std::uint64_t{capacity.events} * sizeof(shm::EventRecord)},
-          {"stripes", std::uint64_t{capacity.stripes} *
-                          (sizeof(shm::StripeOwner) +
-                           std::uint64_t{capacity.limits} * sizeof(shm::LimitCounters))},
-          {"file rules", shm::file_length(capacity, shm::FileKind::Rules)},
-          {"file state", shm::file_length(capacity, shm::FileKind::State)},
-          {"file stats", shm::file_length(capacity, shm::FileKind::Stats)},
-          {"in all", shm::total_length(capacity)}};
 }
 
 }  // namespace
@@ -62,7 +40,7 @@ Exit run_config_check(const Settings& settings, const std::string& file) {
             hash_text(config.hash) + "\n\n";
     Table table({{"MEMORY"}, {"BYTES", Table::Align::Right}, {"", Table::Align::Right}});
     wire::Value memory;
-    for (const auto& [name, bytes] : reservations(reserved_by(config.capacity))) {
+    for (const auto& [name, bytes] : rows::reservations(rows::capacity_of(config.capacity))) {
       table.add({name, std::to_string(bytes), size_text(bytes)});
       memory.set(name, bytes);
     }
