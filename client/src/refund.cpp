@@ -19,7 +19,7 @@ Result<std::uint64_t> Limit::refund(Decision& decision) noexcept {
   if (data.reason != Reason::Allowed || data.cost == 0 || data.slot == nullptr) {
     return Error{Errc::InvalidArgument, "this decision charged nothing: there is nothing to undo"};
   }
-  if (!data.receipt) {
+  if (data.receipt == Receipt::None) {
     return Error{Errc::AlreadyUsed, "this receipt was spent or moved: a charge is undone once"};
   }
   const bool undone = data.decided_by == DecidedBy::ThreadLease
@@ -28,7 +28,7 @@ Result<std::uint64_t> Limit::refund(Decision& decision) noexcept {
   if (!undone) {
     return Error{Errc::TooLate, "somebody charged this key after it; the tokens stay spent"};
   }
-  data.receipt = false;
+  data.receipt = Receipt::None;
   const std::uint64_t tokens = static_cast<std::uint64_t>(data.cost) >> data.f;
   const shm::LimitRef ref = detail::unpack_ref(state_->ref.load(std::memory_order_relaxed));
   detail::counter_for(*state_).stripe.add(ref.index, shm::LimitCounter::Undone, tokens);

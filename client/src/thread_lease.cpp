@@ -163,7 +163,7 @@ Lease* make_lease(Leases& mine, LimitState& state, shm::KeyHash key,
   if (charge.reason != Reason::Allowed) return nullptr;
   // No lease where the answer is not one plain line: an overflow word, a rule about to change.
   if (charge.flags != 0 || charge.computed || charge.slot == nullptr || view.current() != current) {
-    if (charge.receipt) shm::undo(view, charge);
+    if (charge.receipt != Receipt::None) shm::undo(view, charge);
     return nullptr;
   }
   Lease& lease = mine.lease[mine.next];

@@ -44,6 +44,11 @@ Nanos Decision::retry_after() const noexcept { return nanos(report_of(data_).ret
 Nanos Decision::reset_after() const noexcept { return nanos(report_of(data_).reset_after_ns); }
 Nanos Decision::starts_in() const noexcept { return nanos(report_of(data_).starts_in_ns); }
 
+std::uint64_t Decision::charged() const noexcept {
+  if (!allowed() || data_.slot == nullptr) return 0;
+  return static_cast<std::uint64_t>(data_.cost) >> data_.f;
+}
+
 std::string_view Decision::limit_name() const noexcept {
   return data_.owner == nullptr ? std::string_view{}
                                 : static_cast<const DecisionOwner*>(data_.owner)->name;

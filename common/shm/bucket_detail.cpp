@@ -130,7 +130,7 @@ void fill_grant(const Frame& frame, Word16* slot, std::uint64_t tag, Units y,
   out.reason = Reason::Allowed;
   out.flags = 0;
   out.computed = false;
-  out.receipt = slot != nullptr;
+  out.receipt = slot != nullptr ? Receipt::One : Receipt::None;
   out.slot = slot;
   out.tag = tag;
   out.level = y;
@@ -142,7 +142,7 @@ void fill_refusal(const Frame& frame, Units level, DecisionData& out) noexcept {
   out.reason = frame.never ? Reason::Never : Reason::Limit;
   out.flags = 0;
   out.computed = false;
-  out.receipt = false;
+  out.receipt = Receipt::None;
   out.slot = nullptr;
   out.tag = 0;
   out.level = level;

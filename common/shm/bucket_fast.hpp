@@ -27,7 +27,7 @@ inline void fill_fast(DecisionData& out, Word16* slot, std::uint64_t tag, bool g
   out.window = kWindow0;
   out.decided_by = DecidedBy::Memory;
   out.computed = false;
-  out.receipt = granted;
+  out.receipt = granted ? Receipt::One : Receipt::None;
   out.slot = slot;
   out.tag = tag;
 }

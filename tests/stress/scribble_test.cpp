@@ -104,7 +104,7 @@ void decide(World& world, Board& board, std::uint64_t seed) {
       }
       default:
         charge(view, {limit, hash, chance.below(5), chance.one_in(4) ? kSecond : 0}, hint, d);
-        if (d.receipt) receipt = d;
+        if (d.receipt != Receipt::None) receipt = d;
         // Whatever was read, what is reported can be computed.
         Decision{d}.remaining();
         Decision{d}.retry_after();

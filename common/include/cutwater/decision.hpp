@@ -44,8 +44,20 @@ enum class DecidedBy : std::uint8_t {
   ThreadLease = 1,
   Socket = 2,
   Remote = 3,
-  Private = 4
+  Private = 4,
+  RemoteLease = 5,
+  Store = 6,
 };
+
+/// What a Decision can still give back.
+enum class Receipt : std::uint8_t {
+  None = 0,
+  One = 1,         ///< one charge: slot, tag, level, cost of the numbers
+  Several = 2,     ///< one charge a window: the numbers hold the first, `more` the others
+  Remembered = 3,  ///< held by the daemon, under (request, item) = (slot, tag)
+};
+/// Windows a limit may have, each with its own charge.
+inline constexpr std::size_t kMaxCharges = 6;
 
 /// Marks a value that its maker fills field by field at once: clearing it first would cost a
 /// quarter of a decision.
@@ -60,7 +72,7 @@ struct DecisionNumbers {
   std::uint8_t shift;
   std::uint8_t f;
   bool computed;            ///< the four line fields hold finished answers instead of a line
-  bool receipt;             ///< a charge that can still be undone
+  Receipt receipt;          ///< what can still be undone
   std::int64_t t;           ///< stamp: the clock reading this decision used
   std::uint64_t mult;       ///< line of the token clock, or remaining when `computed`
   std::int64_t base_t;      ///< ... or retry_after
@@ -72,28 +84,63 @@ struct DecisionNumbers {
   void* slot;               ///< where the receipt lies
   std::uint64_t tag;        ///< whose entry it was
   const void* owner;        ///< the library's record of the limit
+  Reason would;             ///< with flag kShadow: the refusal it would have been
+  std::uint8_t charges;     ///< with Receipt::Several: how many, 2..kMaxCharges
 };
 
-/// What waits behind a Decision. For the library. Made as a refusal: Degraded, all else 0.
+/// One charge of one window, as it can be undone.
+struct ChargeReceipt {
+  void* slot;               ///< nullptr: nothing to undo (any more)
+  std::uint64_t tag;
+  std::int64_t level;       ///< y
+  std::int64_t cost;        ///< units
+};
+
+/// What waits behind a Decision. For the library. Made as a refusal: Degraded, all else 0. `more`
+/// is left alone but for Receipt::Several, by copies too: a plain answer pays nothing for it.
 struct DecisionData : DecisionNumbers {
-  constexpr DecisionData() noexcept : DecisionNumbers{} { reason = Reason::Degraded; }
+  ChargeReceipt more[kMaxCharges - 1];
+
+  DecisionData() noexcept : DecisionNumbers{} { reason = Reason::Degraded; }
   explicit DecisionData(Unfilled) noexcept {}
+  DecisionData(const DecisionData& other) noexcept : DecisionNumbers(other) { copy_more(other); }
+  DecisionData& operator=(const DecisionData& other) noexcept {
+    DecisionNumbers::operator=(other);
+    copy_more(other);
+    return *this;
+  }
+
+ private:
+  void copy_more(const DecisionData& other) noexcept {
+    if (receipt != Receipt::Several) [[likely]] return;
+    for (std::size_t i = 0; i + 1 < charges && i + 1 < kMaxCharges; ++i) more[i] = other.more[i];
+  }
 };
 
 class CUTWATER_EXPORT Decision {
  public:
   static constexpr std::uint8_t kDegraded =
       1;  ///< not decided by the rule; policy in reason/on-full
+  static constexpr std::uint8_t kShadow = 2;  ///< a shadow limit would have refused: would()
   static constexpr std::uint8_t kOverflow =
       4;  ///< charged to, or refused by, the shared overflow word
+  static constexpr std::uint8_t kLease = 8;           ///< by a lease
+  static constexpr std::uint8_t kStore = 16;          ///< by the store
+  static constexpr std::uint8_t kExtrapolated =
+      32;  ///< beyond the known calendar edges: the last period was taken to repeat
   static constexpr std::uint8_t kHint = 64;           ///< retry_after is an estimate, not exact
 
   Decision() = default;
   explicit Decision(const DecisionData& data) noexcept : data_(data) {}
   explicit Decision(Unfilled unfilled) noexcept : data_(unfilled) {}
-  Decision(Decision&& other) noexcept : data_(other.data_) { other.data_.receipt = false; }
+  Decision(Decision&& other) noexcept : data_(other.data_) {
+    other.data_.receipt = Receipt::None;
+  }
   Decision& operator=(Decision&& other) noexcept {
-    if (this != &other) { data_ = other.data_; other.data_.receipt = false; }
+    if (this != &other) {
+      data_ = other.data_;
+      other.data_.receipt = Receipt::None;
+    }
     return *this;
   }
   Decision(const Decision&) = delete;
@@ -120,7 +167,17 @@ class CUTWATER_EXPORT Decision {
   bool degraded() const noexcept { return (data_.flags & kDegraded) != 0; }
   bool overflow() const noexcept { return (data_.flags & kOverflow) != 0; }
   bool is_hint() const noexcept { return (data_.flags & kHint) != 0; }
+  /// A limit in shadow mode would have refused; allowed all the same, and not charged.
+  bool shadow() const noexcept { return (data_.flags & kShadow) != 0; }
+  /// shadow(): the refusal it would have been; else Reason::Allowed.
+  Reason would() const noexcept { return shadow() ? data_.would : Reason::Allowed; }
+  /// Decided by calendar edges that were not known any more (retry_after may be off).
+  bool extrapolated() const noexcept { return (data_.flags & kExtrapolated) != 0; }
+  /// Tokens this decision took, the smallest over its windows; 0 for a look, a refusal, a refused
+  /// shadow.
+  std::uint64_t charged() const noexcept;
   DecidedBy decided_by() const noexcept { return data_.decided_by; }
+  /// Which window of the limit refused, or, when allowed, is the tightest: 0..5.
   std::uint8_t window() const noexcept { return data_.window; }
   /// Name of the limit that decided; empty for a default-made Decision.
   std::string_view limit_name() const noexcept;
