@@ -68,11 +68,11 @@ TEST_F(History, SlicesStayDisjoint) {
         case 1: {
           if (receipts.empty()) break;
           Receipt& receipt = receipts[chance.below(receipts.size())];
-          if (receipt.data.receipt != Receipt::None && undo(world.view(), receipt.data)) {
+          if (receipt.data.receipt != cutwater::Receipt::None && undo(world.view(), receipt.data)) {
             ledger.remove(receipt.owner, receipt.data);
             ++undone_;
           }
-          receipt.data.receipt = Receipt::None;
+          receipt.data.receipt = cutwater::Receipt::None;
           break;
         }
         case 2: {
