@@ -32,7 +32,7 @@ inline constexpr std::uint32_t kMaxFrameBeforeWelcome = 4U << 10;
 inline constexpr std::uint32_t kMaxFrameDefault = 64U << 10;
 inline constexpr std::uint32_t kMaxFrameLargest = 1U << 20;
 
-inline constexpr std::uint16_t kFlagQuiet = 1;   ///< no answer wanted unless it is an ERROR (BYE)
+inline constexpr std::uint16_t kFlagQuiet = 1;   ///< no answer but an ERROR (OUTCOME, BYE)
 inline constexpr std::uint16_t kFlagRepeat = 2;  ///< sent before under this request id
 inline constexpr std::uint16_t kKnownFlags = kFlagQuiet | kFlagRepeat;
 inline constexpr std::uint8_t kFromDaemon = 0x80;
@@ -44,7 +44,9 @@ enum class MessageType : std::uint8_t {
   Enter = 0x18, Outcome = 0x19, Present = 0x1a, Lease = 0x20,
   Read = 0x28, Steer = 0x29, Watch = 0x2a,
   Welcome = 0x81, Challenge = 0x82, Pong = 0x84, ByeOk = 0x85,
-  ReadAnswer = 0xa8, SteerAnswer = 0xa9,
+  ResolveAnswer = 0x88, AcquireAnswer = 0x90, PeekAnswer = 0x91, CancelAnswer = 0x92,
+  RefundAnswer = 0x93, EnterAnswer = 0x98, OutcomeAnswer = 0x99, PresentAnswer = 0x9a,
+  LeaseAnswer = 0xa0, ReadAnswer = 0xa8, SteerAnswer = 0xa9, WatchAnswer = 0xaa,
   Event = 0xe0, Goaway = 0xe1, Error = 0xf0, Busy = 0xf1,
 };
 
