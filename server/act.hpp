@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// A manual act that lasts: a ban, an override, a limit set to shadow. And the line it is written as
+// in the journal.
+//
+//   CRC32C-of-the-rest SPACE JSON \n          one act, or one end of an act, a line
+//   {"id":7,"do":"ban","limit":"login","key":"6d616c","at":1767225600,"until":0,"who":"uid 0",
+//    "note":"scraping"}
+//   {"end":7,"how":"undone","at":1767229200,"who":"uid 0"}
+// Keys are written in hexadecimal: they are any bytes. Times are seconds of the calendar
+// (1970-01-01 UTC), since the segment's clock does not outlive a boot. `until` 0: until undone.
+// Unknown fields are ignored, an unknown word makes the line unreadable (nothing is guessed).
+// Pure. Thread safety: values.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include <cutwater/result.hpp>
+
+namespace cutwater::server {
+
+enum class ActKind : std::uint8_t { Ban, Override, Shadow };
+
+/// Bytes of one line, its end included; a longer one is damage.
+inline constexpr std::size_t kMaxJournalLine = 16384;
+
+struct Act {
+  std::uint64_t id = 0;              ///< grows by one; 0 = not written yet
+  ActKind kind = ActKind::Ban;
+  std::string limit;
+  std::string key;                   ///< Ban, Override
+  std::uint64_t rate_count = 0;      ///< Override: tokens per period; 0 = unlimited
+  std::uint64_t rate_period_ns = 0;
+  std::uint64_t burst = 0;
+  bool shadow = false;               ///< Shadow: on or off
+  std::uint64_t at_s = 0;            ///< when
+  std::uint64_t until_s = 0;         ///< 0 = until undone
+  std::string who;                   ///< "uid 0 (pid 17)"
+  std::string note;
+
+  friend bool operator==(const Act&, const Act&) = default;
+};
+
+enum class EndKind : std::uint8_t { Undone, Replaced, Expired };
+
+struct ActEnd {
+  std::uint64_t id = 0;
+  EndKind how = EndKind::Undone;
+  std::uint64_t at_s = 0;
+  std::string who;                   ///< empty: the daemon itself (expired)
+
+  friend bool operator==(const ActEnd&, const ActEnd&) = default;
+};
+
+using JournalEntry = std::variant<Act, ActEnd>;
+
+/// "ban", "override", "shadow"; "undone", "replaced", "expired".
+std::string_view name_of(ActKind kind) noexcept;
+std::string_view name_of(EndKind how) noexcept;
+
+/// The line, its newline included.
+std::string to_line(const JournalEntry& entry);
+/// Damaged, saying how: the checksum, the JSON, or a field. `line` without its newline.
+Result<JournalEntry> from_line(std::string_view line);
+
+}  // namespace cutwater::server

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which manual acts stand, and which ended lately. A machine without I/O: acts and times go in; the
+// entries to be written come out, in the order they must stand in the journal.
+//
+// At most one act of a kind stands for a limit and key: a later one replaces it. Going back does
+// not bring the replaced one back: what stands then is the configuration.
+// Bounds: kMaxStanding acts stand (further ones: Busy, "undo some"), kMaxEnded ended ones are
+// remembered for people. Thread safety: one thread.
+#pragma once
+#include <deque>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include <cutwater/result.hpp>
+
+#include "act.hpp"
+
+namespace cutwater::server {
+
+struct EndedAct {
+  Act act;
+  ActEnd end;
+};
+
+class ActBook {
+ public:
+  static constexpr std::size_t kMaxStanding = 4096;
+  static constexpr std::size_t kMaxEnded = 256;
+
+  /// Entries as they were written, oldest first. Ends of acts that are not known are ignored.
+  void replay(const JournalEntry& entry);
+
+  /// An act begins: it gets the next id. What it replaces ends. Busy when too many stand.
+  Result<std::vector<JournalEntry>> begin(Act act);
+  /// nullopt: no such act stands.
+  std::optional<ActEnd> end(std::uint64_t id, EndKind how, std::uint64_t at_s, std::string who);
+  /// Acts whose time is over end.
+  std::vector<JournalEntry> expire(std::uint64_t now_s);
+
+  const Act* find(std::uint64_t id) const;
+  /// The one that stands for this kind, limit and key.
+  const Act* find(ActKind kind, std::string_view limit, std::string_view key) const;
+  const std::map<std::uint64_t, Act>& standing() const noexcept { return standing_; }
+  const std::deque<EndedAct>& ended() const noexcept { return ended_; }
+  std::uint64_t last_id() const noexcept { return last_id_; }
+
+ private:
+  void close(std::map<std::uint64_t, Act>::iterator at, ActEnd end);
+
+  std::map<std::uint64_t, Act> standing_;
+  std::deque<EndedAct> ended_;         // oldest first
+  std::uint64_t last_id_ = 0;
+};
+
+}  // namespace cutwater::server
