@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rule/breaker_text.hpp"
+
+namespace cutwater::rule {
+namespace {
+
+std::string number(std::uint64_t value) { return std::to_string(value); }
+
+/// `whole` and a fraction of `digits` places, without zeroes at its end.
+std::string decimal(std::uint64_t whole, std::uint64_t fraction, unsigned digits) {
+  std::string text = number(fraction);
+  text.insert(0, digits - text.size(), '0');
+  while (!text.empty() && text.back() == '0') text.pop_back();
+  return text.empty() ? number(whole) : number(whole) + "." + text;
+}
+
+std::string calls(std::uint64_t count) { return number(count) + (count == 1 ? " call" : " calls"); }
+
+/// Why it is in this state, in words; empty when there is nothing to say.
+std::string cause(const BreakerNumbers& n, const BreakerStory& s) {
+  const bool known = s.trip_permille <= 1000;
+  const std::string rate = decimal(s.trip_permille / 10, s.trip_permille % 10, 1) + " %";
+  switch (s.reason) {
+    case BreakerReason::FailureRate:
+      return known ? "failure rate " + rate + " of " + calls(s.trip_calls) : "failure rate";
+    case BreakerReason::SlowRate:
+      return known ? "slow calls " + rate + " of " + calls(s.trip_calls) : "slow calls";
+    case BreakerReason::FailureCount: return number(n.failure_count) + " failures";
+    case BreakerReason::Consecutive: return number(n.consecutive) + " failures in a row";
+    case BreakerReason::Hint: return "asked for by the dependency";
+    case BreakerReason::ProbeFailed: return "a probe failed";
+    case BreakerReason::HalfOpenWaitOver: return "the probes took too long";
+    case BreakerReason::ByHand: return "by hand";
+    case BreakerReason::Expired: return "a state set by hand has ended";
+    case BreakerReason::Reloaded: return "its settings changed while half-open";
+    case BreakerReason::LocalFault: return "calls of this process fail, those of others do not";
+    default: return {};
+  }
+}
+
+void add(std::string& text, const std::string& part) {
+  text += text.ends_with(": ") ? part : "; " + part;
+}
+
+std::string explain_closed(const BreakerNumbers& n, const BreakerStory& s) {
+  std::string text(name_of(s.state));
+  text += ": ";
+  const BreakerWindow& w = s.window;
+  add(text, number(w.failures) + " of " + calls(w.calls) + " failed");
+  if (n.slow_ppm != kOffPpm) add(text, number(w.slow) + " slow");
+  const bool rates = n.failure_ppm != kOffPpm || n.slow_ppm != kOffPpm;
+  if (rates && w.calls < n.minimum) add(text, "rate counts from " + calls(n.minimum));
+  if (n.failure_ppm != kOffPpm && w.calls >= n.minimum) {
+    add(text, "opens at a failure rate of " + percent_text(n.failure_ppm));
+  }
+  if (n.slow_ppm != kOffPpm && w.calls >= n.minimum) {
+    add(text, "opens at " + percent_text(n.slow_ppm) + " slower than " +
+                  duration_text(static_cast<std::int64_t>(n.slow_ns)));
+  }
+  if (n.failure_count != 0) {
+    const std::uint64_t left = w.failures < n.failure_count ? n.failure_count - w.failures : 0;
+    add(text, "opens at " + number(n.failure_count) + " failures, " + number(left) + " to go");
+  }
+  if (n.consecutive != 0) {
+    const std::uint32_t left = w.run < n.consecutive ? n.consecutive - w.run : 0;
+    add(text, "opens at " + number(n.consecutive) + " failures in a row, " + number(left) +
+                  " to go");
+  }
+  if (s.ramping) {
+    add(text, "lets " + number(ramp_share(n, s.deadline_ns, s.now_ns)) + " % through for " +
+                  duration_text(s.deadline_ns - s.now_ns));
+  }
+  return text;
+}
+
+std::string decision_words(const BreakerNumbers& n) {
+  const std::string all = number(n.probes);
+  switch (static_cast<HalfOpenRule>(n.half_open_rule)) {
+    case HalfOpenRule::Rate: return "the rate of " + all + (n.probes == 1 ? " probe" : " probes") +
+                                    " decides";
+    case HalfOpenRule::RateOver:
+      return "the rate decides once " + number(n.half_open_value) + " of " + all +
+             " probes are back";
+    case HalfOpenRule::AllSucceed:
+      return n.probes == 1 ? "one probe decides" : "all " + all + " probes must succeed";
+    case HalfOpenRule::Successes:
+      return number(n.half_open_value) + " of " + all + " probes must succeed";
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string duration_text(std::int64_t ns) {
+  if (ns < 0) ns = 0;
+  const auto value = static_cast<std::uint64_t>(ns);
+  struct Unit { std::uint64_t ns; const char* word; };
+  constexpr Unit kUnits[] = {{1'000'000'000, " s"}, {1'000'000, " ms"}, {1'000, " us"}};
+  for (const Unit& unit : kUnits) {
+    if (value < unit.ns) continue;
+    return decimal(value / unit.ns, value % unit.ns * 100 / unit.ns, 2) + unit.word;
+  }
+  return number(value) + " ns";
+}
+
+std::string percent_text(std::uint32_t ppm) {
+  return decimal(ppm / 10'000, ppm % 10'000, 4) + " %";
+}
+
+std::string refusal_text(const BreakerNumbers& numbers, const BreakerStory& story,
+                         std::int64_t retry_after_ns, bool hint) {
+  std::string text = "breaker '" + std::string(story.name) + "' is " +
+                     std::string(name_of(story.state));
+  if (story.process_only) text += " for this process";
+  if (story.since_ns != 0) text += " since " + duration_text(story.now_ns - story.since_ns);
+  if (const std::string why = cause(numbers, story); !why.empty()) text += " (" + why + ")";
+  const bool some = story.state == BreakerState::HalfOpen || story.ramping;
+  text += some ? ", does not permit more calls now" : ", does not permit calls";
+  if (retry_after_ns < 0) return text + ", until it is changed by hand";
+  return text + ", retry after " + (hint ? "about " : "") + duration_text(retry_after_ns);
+}
+
+std::string explain_text(const BreakerNumbers& n, const BreakerStory& s) {
+  switch (s.state) {
+    case BreakerState::Closed: return explain_closed(n, s);
+    case BreakerState::MetricsOnly: return explain_closed(n, s) + "; grants every call";
+    case BreakerState::Disabled: return "DISABLED: grants every call and records nothing";
+    case BreakerState::ForcedOpen:
+      return s.deadline_ns == 0
+                 ? "FORCED_OPEN: refuses every call until it is changed by hand"
+                 : "FORCED_OPEN: refuses every call for " +
+                       duration_text(s.deadline_ns - s.now_ns) + ", then half-open";
+    case BreakerState::Open: {
+      std::string text = "OPEN: ";
+      if (const std::string why = cause(n, s); !why.empty()) text += why + "; ";
+      const auto edge = static_cast<OpenEdge>(n.open_edge);
+      const std::int64_t left = until_over(edge, s.deadline_ns, s.now_ns);
+      text += left == 0 ? "ready for HALF_OPEN: the next call is a probe"
+                        : "half-open in " + duration_text(left);
+      return text + "; then " + decision_words(n);
+    }
+    case BreakerState::HalfOpen:
+      return "HALF_OPEN: " + number(s.probes.spent) + " of " + number(n.probes) +
+             " probes are back, " + number(s.probes.failed) + " failed, " + number(s.held) +
+             " out; " + decision_words(n);
+  }
+  return {};
+}
+
+}  // namespace cutwater::rule

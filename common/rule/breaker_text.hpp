@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a breaker says in words: why it refuses (S14), and what it will do next (S20). One place, so
+// that the library, the daemon and the tool say the same. Pure; allocates.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "rule/breaker_rule.hpp"
+
+namespace cutwater::rule {
+
+/// What is known of a breaker at `now_ns`; everything read from one moment.
+struct BreakerStory {
+  std::string_view name;
+  BreakerState state = BreakerState::Closed;
+  BreakerReason reason = BreakerReason::None;    ///< why it came into this state
+  std::int64_t now_ns = 0;
+  std::int64_t since_ns = 0;                     ///< 0 = unknown
+  std::int64_t deadline_ns = 0;                  ///< 0 = none
+  std::uint32_t attempts = 0;                    ///< openings in a row
+  std::uint64_t trip_calls = 0;                  ///< calls of the window it opened on; 0 = unknown
+  std::uint32_t trip_permille = 1023;            ///< their rate, 0..1000; else unknown
+  BreakerWindow window;                          ///< the present one
+  ProbeResults probes;                           ///< HALF_OPEN
+  std::uint32_t held = 0;                        ///< HALF_OPEN: probes out
+  bool ramping = false;
+  bool process_only = false;                     ///< refused by this process's own view
+};
+
+/// "breaker 'fraudCheck' is OPEN since 3.2 s (failure rate 60 % of 10 calls), does not permit
+/// calls, retry after 11.8 s". `retry_after_ns` < 0: not by itself, only by hand. `hint`: an estimate.
+std::string refusal_text(const BreakerNumbers& numbers, const BreakerStory& story,
+                         std::int64_t retry_after_ns, bool hint);
+
+/// "CLOSED: 2 of 5 calls failed; rate counts from 10 calls; opens at 5 failures in a row, 3 to go".
+std::string explain_text(const BreakerNumbers& numbers, const BreakerStory& story);
+
+/// "3.2 s", "250 ms", "1 ns": at most two digits behind the point, cut, never rounded up.
+std::string duration_text(std::int64_t ns);
+/// "50 %", "33.3333 %": up to four places, as written.
+std::string percent_text(std::uint32_t ppm);
+
+}  // namespace cutwater::rule
