@@ -24,6 +24,11 @@ LimitSecret make_limit_secret(const std::uint8_t* master, std::string_view limit
 
 KeyHash hash_key(const LimitSecret& secret, std::string_view key) noexcept;
 
+/// What OverrideRecord::key_hash holds of a key; never 0.
+constexpr std::uint64_t override_hash(KeyHash key) noexcept {
+  return key.hi != 0 ? key.hi : 1;
+}
+
 /// Fills with bytes of the kernel's random source; false when it gave none.
 bool random_bytes(void* place, std::size_t length) noexcept;
 
