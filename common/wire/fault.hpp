@@ -28,7 +28,7 @@ enum class ErrorCode : std::uint16_t {
 std::string_view name_of(ErrorCode code) noexcept;
 
 /// One mistake of a peer. `field` is the path inside the payload, such as `items[0].cost` or
-/// `layout[1]`; empty when the mistake is not in a field.
+/// `layout.minor`; empty when the mistake is not in a field.
 struct Fault {
   ErrorCode code = ErrorCode::Internal;
   std::string field;

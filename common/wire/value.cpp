@@ -3,7 +3,28 @@
 
 #include <algorithm>
 
+#include "wire/tokens.hpp"
+
 namespace cutwater::wire {
+namespace {
+
+std::string_view text_of(Value::Kind kind) noexcept {
+  switch (kind) {
+    case Value::Kind::Nil: return "nil";
+    case Value::Kind::Bool: return "a bool";
+    case Value::Kind::Unsigned: return "an integer";
+    case Value::Kind::Signed: return "a negative integer";
+    case Value::Kind::String: return "a string";
+    case Value::Kind::Binary: return "binary";
+    case Value::Kind::Array: return "an array";
+    case Value::Kind::Map: return "a map";
+    case Value::Kind::Foreign: break;
+  }
+  return "nothing";
+}
+
+}  // namespace
+
 
 Value::Value() noexcept = default;
 Value::Value(const char* text) : content_(std::string(text)) {}
@@ -41,19 +62,13 @@ Value Value::foreign(const char* what) noexcept {
   return value;
 }
 
+std::string_view Token::kind_text() const noexcept {
+  return kind == Value::Kind::Foreign ? text : text_of(kind);
+}
+
 std::string_view Value::kind_text() const noexcept {
-  switch (kind()) {
-    case Kind::Nil: return "nil";
-    case Kind::Bool: return "a bool";
-    case Kind::Unsigned: return "an integer";
-    case Kind::Signed: return "a negative integer";
-    case Kind::String: return "a string";
-    case Kind::Binary: return "binary";
-    case Kind::Array: return "an array";
-    case Kind::Map: return "a map";
-    case Kind::Foreign: return std::get_if<Foreign>(&content_)->what;
-  }
-  return "nothing";
+  const auto* foreign = std::get_if<Foreign>(&content_);
+  return foreign != nullptr ? foreign->what : text_of(kind());
 }
 
 std::optional<bool> Value::as_bool() const noexcept {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Value: a small tree for what people read and write: rows of READ, arguments of STEER.
-// It is also what a payload is decoded into before its fields are looked at.
 //
 // Bounds, equal for reading and writing, each reached by a test: containers nested 8 deep (the
 // payload's own array is the first), 1024 elements in an array, 64 entries in a map. A string's
 // announced length is compared with the bytes really there before anything is stored. So decoding
-// n bytes takes at most n * sizeof(Value) bytes twice over, and no recursion follows the peer.
+// n bytes takes at most n Tokens and n Values, each twice over, and no recursion follows the peer.
 // Integers are written in the shortest form and read in any. There are no floats and no ext types.
 // Thread safety: values.
 #pragma once

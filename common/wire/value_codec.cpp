@@ -1,110 +1,107 @@
 // SPDX-License-Identifier: Apache-2.0
 // The only file that sees msgpack-c. Reading uses its visitor, which is not recursive; every bound
 // is checked when a container begins, before it or anything in it is stored.
+#include <algorithm>
+#include <array>
 #include <exception>
 #include <msgpack.hpp>
 #include <new>
 
-#include "wire/value.hpp"
+#include "wire/tokens.hpp"
 
 namespace cutwater::wire {
 namespace {
 
 // ---- reading
 
-class TreeBuilder : public msgpack::null_visitor {
+class TokenScanner : public msgpack::null_visitor {
  public:
-  bool visit_nil() { return add(Value()); }
-  bool visit_boolean(bool flag) { return add(Value(flag)); }
-  bool visit_positive_integer(std::uint64_t number) { return add(Value(number)); }
-  bool visit_negative_integer(std::int64_t number) { return add(Value(number)); }
-  bool visit_float32(float) { return add(Value::foreign("a float")); }
-  bool visit_float64(double) { return add(Value::foreign("a float")); }
+  explicit TokenScanner(std::size_t bytes) { tokens_.reserve(std::min(bytes, kFirstTokens)); }
+
+  bool visit_nil() { return add(Value::Kind::Nil); }
+  bool visit_boolean(bool flag) { return add(Value::Kind::Bool, flag); }
+  bool visit_positive_integer(std::uint64_t number) {
+    return add(Value::Kind::Unsigned, number);
+  }
+  bool visit_negative_integer(std::int64_t number) {
+    return add(Value::Kind::Signed, static_cast<std::uint64_t>(number));
+  }
+  bool visit_float32(float) { return add(Value::Kind::Foreign, 0, "a float"); }
+  bool visit_float64(double) { return add(Value::Kind::Foreign, 0, "a float"); }
   bool visit_str(const char* at, std::uint32_t size) {
-    return add(Value(std::string_view(at, size)));
+    return add(Value::Kind::String, 0, {at, size});
   }
   bool visit_bin(const char* at, std::uint32_t size) {
-    return add(Value::binary(std::string(std::string_view(at, size))));
+    return add(Value::Kind::Binary, 0, {at, size});
   }
   bool visit_ext(const char*, std::uint32_t) { return refuse("holds an ext type"); }
   bool start_array(std::uint32_t count) {
     if (count > kMaxArray) return refuse("holds an array of more than 1024 elements");
-    return open(Value(Value::Array{}));
+    return open(Value::Kind::Array, count);
   }
   bool start_map(std::uint32_t count) {
     if (count > kMaxMap) return refuse("holds a map of more than 64 entries");
-    return open(Value(Value::Map{}));
+    return open(Value::Kind::Map, count);
   }
   bool end_array() { return close(); }
-  bool end_map() { return close(); }
+  bool end_map() {
+    check_keys(tokens_[open_[depth_ - 1]]);
+    return close();
+  }
   void parse_error(std::size_t, std::size_t) { refuse("is not msgpack"); }
   void insufficient_bytes(std::size_t, std::size_t) { refuse("is cut short"); }
 
   const char* refused() const noexcept { return refused_; }
-  Value take_root() { return std::move(root_); }
+  Tokens take() { return std::move(tokens_); }
 
  private:
-  struct Open {
-    Value::Array elements;
-    Value::Map entries;
-    bool is_map = false;
-    std::optional<std::string> key;  // of the entry whose value comes next
-    bool key_is_next = true;
-    const char* foreign = nullptr;   // why this map is one that no field may hold
-  };
+  static constexpr std::size_t kFirstTokens = 64;
 
   bool refuse(const char* why) {
     refused_ = why;
     return false;
   }
 
-  bool open(Value container) {
-    if (stack_.size() == kMaxDepth) return refuse("holds more than 8 levels of arrays and maps");
-    stack_.emplace_back().is_map = container.as_map() != nullptr;
+  bool add(Value::Kind kind, std::uint64_t number = 0, std::string_view text = {}) {
+    tokens_.push_back({kind, static_cast<std::uint32_t>(tokens_.size() + 1), number, text});
     return true;
+  }
+
+  bool open(Value::Kind kind, std::uint64_t count) {
+    if (depth_ == kMaxDepth) return refuse("holds more than 8 levels of arrays and maps");
+    open_[depth_++] = static_cast<std::uint32_t>(tokens_.size());
+    return add(kind, count);
   }
 
   bool close() {
-    Open done = std::move(stack_.back());
-    stack_.pop_back();
-    if (done.foreign != nullptr) return add(Value::foreign(done.foreign));
-    if (done.is_map) return add(Value(std::move(done.entries)));
-    return add(Value(std::move(done.elements)));
-  }
-
-  bool add(Value value) {
-    if (stack_.empty()) {
-      root_ = std::move(value);
-    } else if (Open& top = stack_.back(); !top.is_map) {
-      top.elements.push_back(std::move(value));
-    } else if (top.key_is_next) {
-      top.key_is_next = false;
-      take_key(top, value);
-    } else {
-      top.key_is_next = true;
-      if (top.key) top.entries.push_back({std::move(*top.key), std::move(value)});
-    }
+    tokens_[open_[--depth_]].next = static_cast<std::uint32_t>(tokens_.size());
     return true;
   }
 
-  static void take_key(Open& top, const Value& value) {
-    top.key.reset();
-    const std::string* key = value.as_string();
-    if (key == nullptr) {
-      top.foreign = "a map with a key that is not a string";
-      return;
-    }
-    for (const Value::Entry& entry : top.entries) {
-      if (entry.key == *key) {
-        top.foreign = "a map with one key twice";
+  // A map that no field may hold becomes a foreign token, so that the complaint can name its place.
+  void check_keys(Token& map) {
+    std::array<std::string_view, kMaxMap> keys;
+    std::size_t at = open_[depth_ - 1] + 1;
+    for (std::size_t i = 0; i < map.number; ++i) {
+      const char* foreign = nullptr;
+      if (tokens_[at].kind != Value::Kind::String) {
+        foreign = "a map with a key that is not a string";
+      } else if (std::find(keys.begin(), keys.begin() + i, tokens_[at].text) != keys.begin() + i) {
+        foreign = "a map with one key twice";
+      }
+      if (foreign != nullptr) {
+        map.kind = Value::Kind::Foreign;
+        map.text = foreign;
         return;
       }
+      keys[i] = tokens_[at].text;
+      at = tokens_[tokens_[at].next].next;  // behind the key and its value
     }
-    top.key = *key;
   }
 
-  std::vector<Open> stack_;
-  Value root_;
+  Tokens tokens_;
+  std::array<std::uint32_t, kMaxDepth> open_{};  // tokens of the containers around the next value
+  std::size_t depth_ = 0;
   const char* refused_ = nullptr;
 };
 
@@ -112,10 +109,13 @@ class TreeBuilder : public msgpack::null_visitor {
 
 /// What msgpack::packer writes to.
 struct StringSink {
-  std::string* out;
-  void write(const char* bytes, std::size_t size) { out->append(bytes, size); }
+  std::string* bytes;
+  void write(const char* from, std::size_t size) { bytes->append(from, size); }
 };
-using Packer = msgpack::packer<StringSink>;
+struct Packer : private StringSink, public msgpack::packer<StringSink> {
+  explicit Packer(std::string& out)
+      : StringSink{&out}, msgpack::packer<StringSink>(static_cast<StringSink&>(*this)) {}
+};
 
 Error too_much(const char* what) { return {Errc::InvalidArgument, what}; }
 
@@ -134,6 +134,11 @@ Result<void> pack_array(Packer& packer, const Value::Array& elements, std::size_
 void pack_string(Packer& packer, std::string_view text) {
   packer.pack_str(static_cast<std::uint32_t>(text.size()));
   packer.pack_str_body(text.data(), static_cast<std::uint32_t>(text.size()));
+}
+
+void pack_binary(Packer& packer, std::string_view bytes) {
+  packer.pack_bin(static_cast<std::uint32_t>(bytes.size()));
+  packer.pack_bin_body(bytes.data(), static_cast<std::uint32_t>(bytes.size()));
 }
 
 Result<void> pack_map(Packer& packer, const Value::Map& entries, std::size_t depth) {
@@ -161,12 +166,7 @@ Result<void> pack(Packer& packer, const Value& value, std::size_t depth) {
     case Value::Kind::Unsigned: packer.pack_uint64(*value.as_unsigned()); return {};
     case Value::Kind::Signed: packer.pack_int64(*value.as_signed()); return {};
     case Value::Kind::String: pack_string(packer, *value.as_string()); return {};
-    case Value::Kind::Binary: {
-      const std::string& bytes = *value.as_binary();
-      packer.pack_bin(static_cast<std::uint32_t>(bytes.size()));
-      packer.pack_bin_body(bytes.data(), static_cast<std::uint32_t>(bytes.size()));
-      return {};
-    }
+    case Value::Kind::Binary: pack_binary(packer, *value.as_binary()); return {};
     case Value::Kind::Array: return pack_array(packer, *value.as_array(), depth);
     case Value::Kind::Map: return pack_map(packer, *value.as_map(), depth);
     case Value::Kind::Foreign: break;
@@ -205,8 +205,7 @@ std::size_t negative_size(std::int64_t number) {
 Result<std::string> encode_value(const Value& value) {
   try {
     std::string out;
-    StringSink sink{&out};
-    Packer packer(sink);
+    Packer packer(out);
     if (auto done = pack(packer, value, 0); !done) return done.error();
     return out;
   } catch (const std::exception&) {
@@ -214,24 +213,94 @@ Result<std::string> encode_value(const Value& value) {
   }
 }
 
-Decoded<Value> decode_value(std::string_view bytes) {
+Decoded<Tokens> read_tokens(std::string_view bytes) {
   try {
-    TreeBuilder tree;
+    TokenScanner scanner(bytes.size());
     std::size_t read = 0;
-    const bool whole = msgpack::parse(bytes.data(), bytes.size(), read, tree);
-    if (tree.refused() != nullptr) {
-      return Fault{ErrorCode::BadFrame, "", std::string("the payload ") + tree.refused()};
+    const bool whole = msgpack::parse(bytes.data(), bytes.size(), read, scanner);
+    if (scanner.refused() != nullptr) {
+      return Fault{ErrorCode::BadFrame, "", std::string("the payload ") + scanner.refused()};
     }
     if (!whole || read != bytes.size()) {
       return Fault{ErrorCode::BadFrame, "", "the payload goes on behind its msgpack value"};
     }
-    return tree.take_root();
+    return scanner.take();
   } catch (const std::bad_alloc&) {
     return Fault{ErrorCode::Internal, "", "out of memory"};
   } catch (const std::exception&) {
     // msgpack-c throws on an ext size that overflows; nothing of ours does.
     return Fault{ErrorCode::BadFrame, "", "the payload is not msgpack"};
   }
+}
+
+// Recursion is bounded: tokens are at most kMaxDepth deep.
+Value value_of(const Tokens& tokens, std::size_t at) {
+  const Token& token = tokens[at];
+  switch (token.kind) {
+    case Value::Kind::Nil: return {};
+    case Value::Kind::Bool: return token.number != 0;
+    case Value::Kind::Unsigned: return token.number;
+    case Value::Kind::Signed: return static_cast<std::int64_t>(token.number);
+    case Value::Kind::String: return token.text;
+    case Value::Kind::Binary: return Value::binary(std::string(token.text));
+    case Value::Kind::Array: {
+      Value::Array elements;
+      elements.reserve(token.number);
+      for (std::size_t i = at + 1; i < token.next; i = tokens[i].next) {
+        elements.push_back(value_of(tokens, i));
+      }
+      return elements;
+    }
+    case Value::Kind::Map: {
+      Value::Map entries;
+      entries.reserve(token.number);
+      for (std::size_t i = at + 1; i < token.next; i = tokens[i + 1].next) {
+        entries.push_back({std::string(tokens[i].text), value_of(tokens, i + 1)});
+      }
+      return entries;
+    }
+    case Value::Kind::Foreign: return Value::foreign(token.text.data());
+  }
+  return {};
+}
+
+Decoded<Value> decode_value(std::string_view bytes) {
+  try {
+    const auto tokens = read_tokens(bytes);
+    if (!tokens) return tokens.fault();
+    return value_of(*tokens, 0);
+  } catch (const std::exception&) {
+    return Fault{ErrorCode::Internal, "", "out of memory"};
+  }
+}
+
+void put_nil(std::string& out) { Packer(out).pack_nil(); }
+
+void put_bool(std::string& out, bool flag) {
+  Packer packer(out);
+  if (flag) packer.pack_true();
+  else packer.pack_false();
+}
+
+void put_unsigned(std::string& out, std::uint64_t number) { Packer(out).pack_uint64(number); }
+
+void put_string(std::string& out, std::string_view text) {
+  Packer packer(out);
+  pack_string(packer, text);
+}
+
+void put_binary(std::string& out, std::string_view bytes) {
+  Packer packer(out);
+  pack_binary(packer, bytes);
+}
+
+void put_array_head(std::string& out, std::size_t count) {
+  Packer(out).pack_array(static_cast<std::uint32_t>(count));
+}
+
+Result<void> put_value(std::string& out, const Value& value, std::size_t depth) {
+  Packer packer(out);
+  return pack(packer, value, depth);
 }
 
 std::size_t encoded_size(const Value& value) noexcept {

@@ -8,6 +8,7 @@
 
 #include "unit/wire/golden.hpp"
 #include "wire/session.hpp"
+#include "wire/tokens.hpp"
 
 namespace {
 std::atomic<std::size_t> allocated{0};
@@ -115,15 +116,15 @@ TEST(Allocation, DeepNestingAllocatesLittle) {
   }
 }
 
-TEST(Allocation, TheWorstFrameTakesNoMoreThanItsValuesTwice) {
+TEST(Allocation, TheWorstFrameTakesNoMoreThanItsTokensAndValuesTwice) {
   // 64 arrays of 1000 nils: as many values as bytes.
   std::string payload = from_hex("dc 00 40");
   for (int i = 0; i < 64; ++i) payload += from_hex("dc 03 e8") + std::string(1000, '\xc0');
 
   const Use use = measure([&] { EXPECT_TRUE(decode_value(payload).ok()); });
 
-  EXPECT_LT(use.largest, 2 * kMaxArray * sizeof(Value) + 1);
-  EXPECT_LT(use.total, 3 * payload.size() * sizeof(Value));
+  EXPECT_LE(use.largest, 2 * payload.size() * sizeof(Token));
+  EXPECT_LT(use.total, payload.size() * (4 * sizeof(Token) + 2 * sizeof(Value)));
 }
 
 }  // namespace

@@ -59,8 +59,8 @@ TEST(Bounds, Hello) {
   field(4).takes(3);
   field(4).refuses("want", 4);
   field(5).takes(Value::array({65535, 0, kNever, 1}));
-  field(5).refuses("layout", Value::array({1, 0}));
-  field(5).refuses("layout[1]", Value::array({1, 65536, 0}));
+  field(5).refuses("layout.bits", Value::array({1, 0}));
+  field(5).refuses("layout.minor", Value::array({1, 65536, 0}));
   field(6).takes(Value::binary(std::string(16, 's')));
   field(6).refuses("segment", Value::binary(std::string(15, 's')));
   field(6).refuses("segment", Value::binary(std::string(17, 's')));
@@ -79,7 +79,7 @@ TEST(Bounds, Welcome) {
   field(3).refuses("daemon", Value::binary(""));
   field(7).refuses("mode", 4);
   field(9).refuses("descriptors", Value::array({"rules"}));
-  field(10).refuses("row[1]", Value::array({0, 4294967296u}));
+  field(10).refuses("row.generation", Value::array({0, 4294967296u}));
   field(13).refuses("credit_items", 0);
   field(14).refuses("credit_bytes", 0);
   field(15).takes(4096);
