@@ -48,6 +48,10 @@ class Memory {
   const shm::Publisher& publisher() const noexcept { return *publisher_; }
   shm::RowTable& rows() noexcept { return *rows_; }
   bool tsc() const noexcept;
+  /// Who the daemon's loop is as the owner of a stripe of counters.
+  Word16 stripe_owner() const noexcept {
+    return {std::uint64_t{daemon_row_.index} << 32 | daemon_row_.generation, 1};
+  }
   std::uint64_t bytes() const noexcept { return shm::total_length(birth_.segment.capacity()); }
 
   /// For SCM_RIGHTS: rules read-only, state and stats read-write; or all read-only.

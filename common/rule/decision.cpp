@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cutwater/decision.hpp>
 
-#include "rule/bucket_rule.hpp"
+#include "rule/decision_report.hpp"
 
-namespace cutwater {
-namespace {
+namespace cutwater::rule {
 
-rule::Report report_of(const DecisionData& d) noexcept {
+Report report_of(const DecisionData& d) noexcept {
   if (d.computed) {
     return {d.mult, d.base_t, d.base_n, d.burst};
   }
-  rule::TokenRule rule;
+  TokenRule rule;
   rule.after = {d.mult, d.base_t, d.base_n, d.burst, 0, 0, d.shift};
   rule.f = d.f;
-  rule::Report out = rule::report(rule, d.t, d.n, d.level, d.cost, d.reason == Reason::Allowed);
-  if (d.reason == Reason::Degraded && out.retry_after_ns == rule::kNeverNs) out.retry_after_ns = 1;
+  Report out = report(rule, d.t, d.n, d.level, d.cost, d.reason == Reason::Allowed);
+  if (d.reason == Reason::Degraded && out.retry_after_ns == kNeverNs) out.retry_after_ns = 1;
   return out;
 }
+
+}  // namespace cutwater::rule
+
+namespace cutwater {
+namespace {
 
 Nanos nanos(std::int64_t ns) noexcept { return ns == rule::kNeverNs ? kNever : Nanos{ns}; }
 
@@ -39,10 +43,10 @@ std::string_view name_of(Reason reason) noexcept {
   return "unknown";
 }
 
-std::uint64_t Decision::remaining() const noexcept { return report_of(data_).remaining; }
-Nanos Decision::retry_after() const noexcept { return nanos(report_of(data_).retry_after_ns); }
-Nanos Decision::reset_after() const noexcept { return nanos(report_of(data_).reset_after_ns); }
-Nanos Decision::starts_in() const noexcept { return nanos(report_of(data_).starts_in_ns); }
+std::uint64_t Decision::remaining() const noexcept { return rule::report_of(data_).remaining; }
+Nanos Decision::retry_after() const noexcept { return nanos(rule::report_of(data_).retry_after_ns); }
+Nanos Decision::reset_after() const noexcept { return nanos(rule::report_of(data_).reset_after_ns); }
+Nanos Decision::starts_in() const noexcept { return nanos(rule::report_of(data_).starts_in_ns); }
 
 std::uint64_t Decision::charged() const noexcept {
   if (!allowed() || data_.slot == nullptr) return 0;

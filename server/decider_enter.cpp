@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// ENTER: several limits at once, all or none.
+#include <algorithm>
+
+#include "answer_fields.hpp"
+#include "decider.hpp"
+#include "memory.hpp"
+
+namespace cutwater::server {
+
+namespace {
+
+wire::Admission error(wire::ItemError code, std::string text) {
+  return wire::Admission::error(code, std::move(text));
+}
+
+}  // namespace
+
+const wire::EnterAnswer& Decider::enter(const wire::Enter& asked, Asker asker) {
+  wire::Admission& out = entered_.admission;
+  out = {};
+  told_ = 0;
+  if (asked.bulkhead) {
+    out = error(wire::ItemError::UnknownName, fmt::format("no bulkhead '{}'", *asked.bulkhead));
+  } else if (asked.breaker) {
+    out = error(wire::ItemError::UnknownName, fmt::format("no breaker '{}'", *asked.breaker));
+  } else if (!asked.items.empty()) {
+    enter_limits(asked, asker, out);
+  }
+  return entered_;
+}
+
+void Decider::enter_limits(const wire::Enter& asked, Asker asker, wire::Admission& out) {
+  std::array<shm::AdmitAsk, shm::kMaxAdmitItems> asks;
+  const std::size_t items = std::min(asked.items.size(), asks.size());
+  Found found;
+  for (std::size_t i = 0; i < items; ++i) {
+    wire::DecisionAnswer fault;
+    if (asked.items[i].flags != 0) {
+      out = error(wire::ItemError::InvalidArgument,
+                  fmt::format("items[{}].flags: what is charged after the fact is no part of an "
+                              "all-or-none ask; use ACQUIRE", i));
+      return;
+    }
+    if (!prepare(asked.items[i], found, asks[i], fault)) {
+      out = error(static_cast<wire::ItemError>(fault.reason), std::move(fault.text));
+      out.index = static_cast<std::uint8_t>(i);
+      return;
+    }
+  }
+  const bool one = items == 1;   // a lone limit may give a place in line
+  if (one) asks[0].max_wait_ns = wait_of(asked.max_wait_ns);
+  all_.decisive = all_.gone = 0;
+  const shm::View& view = memory_.view();
+  const shm::Outcome outcome = one ? shm::admit(view, asks[0], all_.item[0])
+                                   : shm::admit_all(view, {asks.data(), items}, all_);
+  const DecisionData& verdict = one ? all_.item[0] : all_.verdict;
+  if (outcome != shm::Outcome::Answered) {
+    fill_answer(gone(view), out);
+    out.part = wire::Part::Limit;
+    out.index = all_.gone;
+    return;
+  }
+  fill_answer(verdict, out);
+  if (!out.allowed()) {
+    out.part = wire::Part::Limit;
+    out.index = all_.decisive;
+  }
+  for (std::size_t i = 0; i < items; ++i) {
+    const wire::Item& item = asked.items[i];
+    const DecisionData& data = all_.item[i];
+    // An item that would have granted is no decision of its limit when another one refused.
+    const bool counts = out.allowed() || data.reason != Reason::Allowed;
+    if (item.cost == 0 || !counts) continue;
+    leave_behind({asks[i].limit, item.key, item.cost}, static_cast<std::uint16_t>(i), data, asker);
+  }
+}
+
+}  // namespace cutwater::server
