@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "connection.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -60,12 +61,15 @@ void Connection::tick(wire::Moment moment) {
   perform({wire::CloseConnection{"idle"}});
 }
 
+/// What an action causes (an answer, say) comes back in here: it is queued like the rest, and the
+/// outermost call writes once.
 void Connection::perform(wire::ServerActions actions) {
+  ++depth_;
   for (auto& action : actions) {
-    if (closed_) return;
+    if (closed_) break;
+    if (unsent_ - std::min(unsent_, told_unsent_) >= kJoinedPiece) flush();
     if (auto* bytes = std::get_if<wire::SendBytes>(&action)) {
-      unsent_ += bytes->bytes.size();
-      queue_.push_back({std::move(bytes->bytes), 0, bytes->with_descriptors});
+      enqueue(std::move(*bytes));
     } else if (auto* hello = std::get_if<wire::HelloReceived>(&action)) {
       host_.on_hello(*this, *hello);
     } else if (auto* read = std::get_if<wire::ReadRequested>(&action)) {
@@ -81,8 +85,18 @@ void Connection::perform(wire::ServerActions actions) {
       said_bye_ = close->why == "BYE";
     }
   }
+  if (--depth_ > 0 || closed_) return;
   flush();
   arm_read();
+}
+
+/// Pieces are joined, but for the first byte that descriptors ride on.
+void Connection::enqueue(wire::SendBytes&& send) {
+  unsent_ += send.bytes.size();
+  const bool joins = !queue_.empty() && !send.with_descriptors &&
+                     queue_.back().bytes.size() < kJoinedPiece;
+  if (joins) queue_.back().bytes += send.bytes;
+  else queue_.push_back({std::move(send.bytes), 0, send.with_descriptors});
 }
 
 void Connection::shut_down() {

@@ -2,6 +2,7 @@
 // One accepted connection: carries bytes between its socket and its session machine, and carries
 // out what the machine says. It decides nothing.
 //
+// One wakeup is one read of at most kReadSize bytes and, for all answers to it, one write.
 // Sending: one queue, one write at a time; descriptors ride on the first byte of the piece they
 // belong to. Reading stops while the machine does not want input. Descriptors a client sends are
 // closed and end the session. After CloseConnection what is queued still goes out, for at most
@@ -48,6 +49,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   static constexpr std::uint64_t kIdleNs = 300'000'000'000;
   static constexpr std::uint64_t kLingerNs = 2'000'000'000;
   static constexpr std::size_t kReadSize = 16384;
+  /// A piece that is longer already gets no more bytes joined to it; so many new bytes are written
+  /// at once, so that the machine hears in time of a client that does not take them.
+  static constexpr std::size_t kJoinedPiece = 65536;
 
   Connection(Socket socket, std::uint64_t id, PeerProcess peer, SessionHost& host);
 
@@ -87,6 +91,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     bool with_descriptors = false;
   };
 
+  void enqueue(wire::SendBytes&& send);
   void arm_read();
   void arm_write();
   void on_readable();
@@ -104,6 +109,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::size_t unsent_ = 0, told_unsent_ = 0;   // queued; as the machine knows it
   std::uint64_t last_input_ns_ = 0;
   std::uint64_t closing_since_ns_ = 0;
+  int depth_ = 0;                      // perform() within perform()
   bool reading_ = false, writing_ = false, closing_ = false, closed_ = false;
   bool said_bye_ = false;
 };
