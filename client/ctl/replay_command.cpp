@@ -55,9 +55,10 @@ std::string text_of(const config::Config& config) {
                     ", limits: " + std::to_string(config.capacity.limits) + " }\nlimits:\n";
   if (config.limits.empty()) return out + "  {}\n";
   for (const rule::LimitSettings& limit : config.limits) {
-    out += "  \"" + limit.name + "\": { rate: { count: " + std::to_string(limit.rate_count) +
-           ", per: " + std::to_string(limit.rate_period_ns) +
-           "ns }, burst: " + std::to_string(limit.burst) +
+    const rule::WindowSettings& window = limit.windows.front();
+    out += "  \"" + limit.name + "\": { rate: { count: " + std::to_string(window.rate_count) +
+           ", per: " + std::to_string(window.rate_period_ns) +
+           "ns }, burst: " + std::to_string(window.burst) +
            ", initial: " + (limit.initial == rule::Initial::Empty ? "empty" : "full") +
            ", on-full: " + kOnFull[static_cast<std::size_t>(limit.on_full)] + " }\n";
   }

@@ -39,6 +39,30 @@ enum class Guard {
   EventNumberLast,         ///< shm/event_log: the number is stored after the fields
   EventChecksum,           ///< shm/event_log: a torn record is recognised by its checksum
   LockHeldForLife,         ///< server/instance_lock: one daemon per memory directory
+  // several windows and limits, overrides, bans, shadow: the decision
+  LookAtAllFirst,          ///< shm/admit: all are looked at before anything is charged
+  RollBackLost,            ///< shm/admit: a lost race gives back what was charged before it
+  AllOrNoneOrder,          ///< shm/admit: charged in one order, whatever the caller's list
+  OverrideSharesPlace,     ///< shm/bucket_detail: an entry of any rule of the window is the key's
+  PredecessorFirst,        ///< shm/bucket_detail: a stopped clock's debt goes by its factor first
+  ConvertAtChangeMoment,   ///< shm/bucket_detail: a predecessor's debt is taken at base_t
+  ShadowNeverBlocks,       ///< shm/admit: a limit in shadow refuses nobody and no set
+  BanBeforeBucket,         ///< shm/admit: a banned key is refused before its bucket is touched
+  DebtBounded,             ///< shm/bucket: a charge after the fact stops at max-debt
+  CreditNotBelowFull,      ///< shm/bucket: a credit never puts tat below N
+  // the rules: publication
+  BansUntilRaisedFirst,    ///< shm/bans: bans_until is raised before the entry is put
+  ConversionFactorRoundedUp,  ///< shm/rule_writer: a converted debt is rounded against the caller
+  FloorNeverFalls,         ///< shm/rule_writer: a new F never lies below the old one
+  FloorUnderAsIs,          ///< shm/rule_writer: a burst that grew under as-is comes with a floor
+  ReachNeverFalls,         ///< shm/rule_writer: D stays the largest, else a change forgives debts
+  WindowNumberNeverFalls,  ///< shm/calendar_writer: k goes on when the wall clock is set back
+  SweepBeforeReuse,        ///< shm/publisher: an id is free only after a pass found no entry of it
+  // a memory that takes another's place
+  SupersededFirst,         ///< shm/supersede: deciders are turned away before anything is copied
+  CopyFromTheBeginning,    ///< shm/supersede: what was copied before a kill is not trusted
+  CopyFindsNewPlace,       ///< shm/supersede: an entry's place is computed for the new table
+  RulesRenamedLast,        ///< shm/supersede: the new rules are named when all else is
 };
 
 #if __has_include("guard_removed.hpp")   // written by CMake in such a build only

@@ -178,6 +178,7 @@ bool Reader::claim_limit_name(const Child& limit) {
 void Reader::read_limit(const Child& limit) {
   claim_limit_name(limit);
   rule::LimitSettings settings;
+  settings.windows.resize(1);
   settings.name = limit.name;
   Leaves leaves;
   for (const Child& child : children(limit.value, kLimitBlock, limit.path)) {
@@ -203,10 +204,10 @@ void Reader::read_limit(const Child& limit) {
       const Parsed value = default_value(key, options_);
       key.store(target, value);
       keep(key, path, value, nullptr, values);
-    } else if (key.name == "burst" && settings.rate_count != 0) {
-      settings.burst = settings.rate_count;
+    } else if (key.name == "burst" && settings.windows[0].rate_count != 0) {
+      settings.windows[0].burst = settings.windows[0].rate_count;
       Parsed value;
-      value.text = std::to_string(settings.burst);
+      value.text = std::to_string(settings.windows[0].burst);
       keep(key, path, value, nullptr, values);
     } else if (key.kind == Kind::Rate) {
       fail(limit.key, limit.path, "has no rate; write rate: 10/s");
@@ -238,14 +239,14 @@ void Reader::check_limit(const rule::LimitSettings& limit, const std::string& pa
     });
     return found == values.end() ? Place{} : found->place;
   };
-  const std::uint64_t slice = limit.burst / 16;
-  if (limit.burst != 0 && limit.thread_lease > slice) {
+  const std::uint64_t slice = limit.windows[0].burst / 16;
+  if (limit.windows[0].burst != 0 && limit.thread_lease > slice) {
     std::string remedy = "write off";
     if (slice > 0) remedy = "write at most " + std::to_string(slice);
     fail(place_of("thread-lease"), path + ".thread-lease",
          std::to_string(limit.thread_lease) + " is more than a sixteenth of the burst of " +
-             std::to_string(limit.burst) + "; " + remedy + ", or set burst to at least " +
-             std::to_string(std::uint64_t{16} * limit.thread_lease));
+             std::to_string(limit.windows[0].burst) + "; " + remedy +
+             ", or set burst to at least " + std::to_string(std::uint64_t{16} * limit.thread_lease));
   }
   if (limit.on_full == rule::OnFull::Allow) {
     notes_.push_back({place_of("on-full"), path + ".on-full",

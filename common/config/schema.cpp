@@ -12,6 +12,8 @@ namespace {
 template <class Int>
 Int narrow(const Parsed& value) { return static_cast<Int>(value.number); }
 
+rule::WindowSettings& the_window(const Target& target) { return target.limit->windows.front(); }
+
 using T = const Target&;
 using V = const Parsed&;
 
@@ -98,12 +100,12 @@ const Key kTable[] = {
    .help = "Required. Permits per period for each key: 10/s, 100/m, 1000/15m, 100 per minute, "
            "{ count: 100, per: 1m }.",
    .store = [](T t, V v) {
-     t.limit->rate_count = v.number;
-     t.limit->rate_period_ns = v.period_ns;
+     the_window(t).rate_count = v.number;
+     the_window(t).rate_period_ns = v.period_ns;
    }},
   {.block = kLimitBlock, .name = "burst", .kind = Kind::Count, .min = 1, .max = rule::kMaxBurst,
    .help = "Most permits at once. Default: the count of the rate (100/m: 100).",
-   .store = [](T t, V v) { t.limit->burst = v.number; }},
+   .store = [](T t, V v) { the_window(t).burst = v.number; }},
   {.block = kLimitBlock, .name = "initial", .kind = Kind::Choice, .words = "full empty",
    .fallback = "full", .help = "What a new key has; empty: filling since the limit was first set.",
    .store = [](T t, V v) { t.limit->initial = narrow<rule::Initial>(v); }},

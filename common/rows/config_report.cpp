@@ -12,6 +12,7 @@ std::vector<std::pair<std::string, std::uint64_t>> reservations(const shm::Capac
           {"stripes", std::uint64_t{capacity.stripes} *
                           (sizeof(shm::StripeOwner) +
                            std::uint64_t{capacity.limits} * sizeof(shm::LimitCounters))},
+          {"tops", std::uint64_t{capacity.limits} * capacity.tops * sizeof(shm::TopRecord)},
           {"file rules", shm::file_length(capacity, shm::FileKind::Rules)},
           {"file state", shm::file_length(capacity, shm::FileKind::State)},
           {"file stats", shm::file_length(capacity, shm::FileKind::Stats)},

@@ -77,7 +77,9 @@ wire::Value row_of(const FoundLimit& limit) {
 }
 
 constexpr const char* kCounterNames[shm::kLimitCounters] = {
-    "allowed", "refused", "tokens", "no_place", "degraded", "undone", "waited", "contention"};
+    "allowed",   "refused",  "tokens",         "no_place", "degraded", "undone",
+    "waited",    "contention", "shadow_refused", "banned",   "charged",  "uncharged",
+    "credited",  "drained",  "unlimited",      "overridden"};
 constexpr auto kNoPlace = static_cast<std::size_t>(shm::LimitCounter::NoPlace);
 
 void add_counters(wire::Value& row, const shm::View& view, std::uint32_t limit) {

@@ -6,6 +6,7 @@
 //             in_debt claims limits clients rows stripes_used stripes damage contention
 //             late_publish reclaimed_rows no_place events
 //   counters  limit allowed refused tokens no_place degraded undone waited contention
+//             shadow_refused banned charged uncharged credited drained unlimited overridden
 //   limits    limit rate_count rate_period_ns burst on_full max_wait_ns max_waiting thread_lease
 //   limit     both of one limit as one row; with a key also `key`, and `answer`: a map of
 //             reason allowed remaining retry_after_ns reset_after_ns overflow degraded

@@ -40,6 +40,16 @@ constexpr RegionRule kRegionRules[] = {
     {FileKind::Stats, RegionKind::Stripes, 0, 2, 4097, 64, false, "stripes"},
     {FileKind::Stats, RegionKind::Events, sizeof(EventRecord), 1, std::uint64_t{1} << 20, 64, false,
      "events"},
+    {FileKind::Rules, RegionKind::ImageOverrides, sizeof(OverrideRecord), 2, std::uint64_t{1} << 21,
+     64, true, "overrides"},
+    {FileKind::Rules, RegionKind::ImageSets, sizeof(SetRecord), kFirstSet, 65'540, 64, true,
+     "sets"},
+    {FileKind::Rules, RegionKind::ImagePatterns, sizeof(PatternRecord), 1, 65'535, 64, true,
+     "patterns"},
+    {FileKind::Rules, RegionKind::ImageCalendars, sizeof(CalendarRecord), 1, 65'535, 64, true,
+     "calendars"},
+    {FileKind::Stats, RegionKind::Tops, sizeof(TopRecord), 0, std::uint64_t{1} << 28, 64, false,
+     "tops"},
 };
 
 std::string file_text(FileKind file) {
@@ -153,6 +163,10 @@ Result<void> check_together(const HeaderSet& headers) {
       find_region(state, RegionKind::Limit)->count != limits) {
     return damaged(FileKind::State, "holds another number of limits than `rules`");
   }
+  const Region& overrides = *find_region(rules, RegionKind::ImageOverrides);
+  if ((overrides.count & (overrides.count - 1)) != 0 || overrides.flags > overrides.count / 2) {
+    return damaged(FileKind::Rules, "region overrides: not a power of two, or more than half full");
+  }
   const Region& bucket = *find_region(state, RegionKind::Bucket);
   const std::uint64_t groups = bucket.count / kGroupSlots, k = bucket.flags;
   if (bucket.count % kGroupSlots != 0 || k == 0 || groups % k != 0 || groups / k < 2) {
@@ -161,6 +175,10 @@ Result<void> check_together(const HeaderSet& headers) {
   const Region& stripes = *find_region(stats, RegionKind::Stripes);
   if (stripes.stride != sizeof(StripeOwner) + limits * sizeof(LimitCounters)) {
     return damaged(FileKind::Stats, "region stripes: wrong stride");
+  }
+  const Region& tops = *find_region(stats, RegionKind::Tops);
+  if (tops.count % limits != 0 || tops.flags != tops.count / limits) {
+    return damaged(FileKind::Stats, "region tops: not the same number for each limit");
   }
   return {};
 }
@@ -252,6 +270,20 @@ View view_of(const HeaderSet& headers, const std::array<std::uint8_t*, 3>& bases
   view.rule_count =
       static_cast<std::uint32_t>(region(FileKind::Rules, RegionKind::ImageRules).count);
 
+  view.image_overrides_offset = region(FileKind::Rules, RegionKind::ImageOverrides).offset;
+  view.image_sets_offset = region(FileKind::Rules, RegionKind::ImageSets).offset;
+  view.image_patterns_offset = region(FileKind::Rules, RegionKind::ImagePatterns).offset;
+  view.image_calendars_offset = region(FileKind::Rules, RegionKind::ImageCalendars).offset;
+  const auto count_of = [&](RegionKind kind) {
+    return static_cast<std::uint32_t>(region(FileKind::Rules, kind).count);
+  };
+  view.override_count = count_of(RegionKind::ImageOverrides);
+  view.override_capacity = static_cast<std::uint32_t>(
+      region(FileKind::Rules, RegionKind::ImageOverrides).flags);
+  view.set_count = count_of(RegionKind::ImageSets);
+  view.pattern_count = count_of(RegionKind::ImagePatterns);
+  view.calendar_count = count_of(RegionKind::ImageCalendars);
+
   const Region& bucket = region(FileKind::State, RegionKind::Bucket);
   view.state_control = reinterpret_cast<StateControl*>(state + kPage);
   view.slots = reinterpret_cast<Word16*>(state + bucket.offset);
@@ -273,6 +305,9 @@ View view_of(const HeaderSet& headers, const std::array<std::uint8_t*, 3>& bases
   view.events =
       reinterpret_cast<EventRecord*>(stats + region(FileKind::Stats, RegionKind::Events).offset);
   view.event_count = static_cast<std::uint32_t>(region(FileKind::Stats, RegionKind::Events).count);
+  const Region& tops = region(FileKind::Stats, RegionKind::Tops);
+  view.tops = reinterpret_cast<TopRecord*>(stats + tops.offset);
+  view.tops_per_limit = static_cast<std::uint32_t>(tops.flags);
 
   const FileHeader& header = headers[0];
   if (header.clock == static_cast<std::uint32_t>(ClockKind::Stepped)) {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "base/crc32c.hpp"
@@ -20,6 +21,10 @@ constexpr std::uint32_t kMaxProcesses = 65'533;
 constexpr std::uint32_t kMaxStripes = 4096;
 constexpr std::uint32_t kMaxEvents = std::uint32_t{1} << 20;
 constexpr std::uint32_t kMaxRules = 65'535;
+constexpr std::uint32_t kMaxOverrides = std::uint32_t{1} << 20;
+constexpr std::uint32_t kMaxTops = 4096;
+constexpr std::uint32_t kMinOverrideSlots = 64;
+constexpr std::uint32_t kMinPatterns = 16, kOverridesPerPattern = 16;
 constexpr std::uint64_t kMinGroups = 2;
 
 constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t step) noexcept {
@@ -54,15 +59,27 @@ class Planner {
 };
 
 void plan_rules(Planner& plan, const Capacity& capacity) {
-  const std::uint64_t limits = capacity.limits, rules = rule_capacity(capacity.limits);
-  const std::uint64_t limits_at = sizeof(ImageHead);
-  const std::uint64_t rules_at = limits_at + limits * sizeof(LimitConfig);
-  const std::uint64_t names_at = rules_at + rules * sizeof(RuleRecord);
-  const std::uint64_t image = round_up(names_at + limits * sizeof(NameRecord), kPage);
-  plan.add(RegionKind::Image, image, 2, kPage);
-  plan.add_at(RegionKind::ImageLimits, sizeof(LimitConfig), limits, limits_at);
-  plan.add_at(RegionKind::ImageRules, sizeof(RuleRecord), rules, rules_at);
-  plan.add_at(RegionKind::ImageNames, sizeof(NameRecord), limits, names_at);
+  const std::uint64_t limits = capacity.limits;
+  struct Part { RegionKind kind; std::uint64_t stride, count; };
+  const Part parts[] = {
+      {RegionKind::ImageLimits, sizeof(LimitConfig), limits},
+      {RegionKind::ImageRules, sizeof(RuleRecord), rule_capacity(capacity.limits)},
+      {RegionKind::ImageNames, sizeof(NameRecord), limits},
+      {RegionKind::ImageOverrides, sizeof(OverrideRecord), override_slots(capacity.overrides)},
+      {RegionKind::ImageSets, sizeof(SetRecord), set_capacity(capacity)},
+      {RegionKind::ImagePatterns, sizeof(PatternRecord), pattern_capacity(capacity)},
+      {RegionKind::ImageCalendars, sizeof(CalendarRecord), kCalendars},
+  };
+  std::uint64_t end = sizeof(ImageHead);
+  for (const Part& part : parts) end = round_up(end, kCacheLine) + part.stride * part.count;
+  plan.add(RegionKind::Image, round_up(end, kPage), 2, kPage);
+  std::uint64_t at = sizeof(ImageHead);
+  for (const Part& part : parts) {
+    at = round_up(at, kCacheLine);
+    plan.add_at(part.kind, part.stride, part.count, at);
+    if (part.kind == RegionKind::ImageOverrides) plan.set_flags(capacity.overrides);
+    at += part.stride * part.count;
+  }
 }
 
 void plan_state(Planner& plan, const Capacity& capacity) {
@@ -78,6 +95,9 @@ void plan_stats(Planner& plan, const Capacity& capacity) {
   // One more: stripe 0 is shared by the threads that have none.
   plan.add(RegionKind::Stripes, stride, std::uint64_t{capacity.stripes} + 1, kPage);
   plan.add(RegionKind::Events, sizeof(EventRecord), capacity.events, kPage);
+  plan.add(RegionKind::Tops, sizeof(TopRecord), std::uint64_t{capacity.limits} * capacity.tops,
+           kPage);
+  plan.set_flags(capacity.tops);
 }
 
 Error out_of_range(const char* setting, std::uint64_t value, std::uint64_t low,
@@ -97,6 +117,8 @@ Result<void> check_capacity(const Capacity& capacity) {
       {"processes", capacity.processes, 1, kMaxProcesses},
       {"stripes", capacity.stripes, 1, kMaxStripes},
       {"events", capacity.events, 1, kMaxEvents},
+      {"overrides", capacity.overrides, 0, kMaxOverrides},
+      {"tops", capacity.tops, 0, kMaxTops},
   };
   for (const Range& range : ranges) {
     if (range.value < range.low || range.value > range.high) {
@@ -109,6 +131,18 @@ Result<void> check_capacity(const Capacity& capacity) {
 std::uint32_t rule_capacity(std::uint32_t limits) noexcept {
   const std::uint64_t rules = std::uint64_t{4} * limits + kFirstRuleId;
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(rules, kMaxRules));
+}
+
+std::uint32_t override_slots(std::uint32_t overrides) noexcept {
+  return std::max(kMinOverrideSlots, std::bit_ceil(2 * overrides));
+}
+
+std::uint32_t set_capacity(const Capacity& capacity) noexcept {
+  return std::min(capacity.overrides, rule_capacity(capacity.limits)) + kFirstSet;
+}
+
+std::uint32_t pattern_capacity(const Capacity& capacity) noexcept {
+  return std::min(std::max(kMinPatterns, capacity.overrides / kOverridesPerPattern), kMaxRules);
 }
 
 Capacity rounded(const Capacity& capacity) noexcept {

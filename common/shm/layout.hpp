@@ -22,7 +22,7 @@
 namespace cutwater::shm {
 
 inline constexpr std::uint64_t kMagic = 0x3152455441575543ULL;   // "CUWATER1" as bytes
-inline constexpr std::uint16_t kAbiMajor = 1;
+inline constexpr std::uint16_t kAbiMajor = 2;
 inline constexpr std::uint16_t kAbiMinor = 0;
 inline constexpr std::uint64_t kFeaturesKnown = 0;  // feat_required bits this build understands
 inline constexpr std::uint64_t kFeatureTsc = 1;     // feat_optional: clients may read time by TSC
@@ -36,8 +36,7 @@ inline constexpr std::int64_t kEpochLeadNs = 1'000'000'000;        // segment ti
 enum class FileKind : std::uint32_t { Rules = 0, State = 1, Stats = 2 };
 enum class ClockKind : std::uint32_t { Boottime = 0, Stepped = 1 };
 
-/// Kinds of regions. Numbers are stable; 8.. are left for overrides, calendars, breakers,
-/// bulkheads.
+/// Kinds of regions. Numbers are stable; 12..15 and 19.. are left for breakers and bulkheads.
 enum class RegionKind : std::uint32_t {
   None = 0,
   Image = 1,         ///< rules: two images; stride = bytes of one
@@ -47,8 +46,13 @@ enum class RegionKind : std::uint32_t {
   Bucket = 5,        ///< state: Word16[]; count = slots, flags = k (groups = k * G0)
   Limit = 6,         ///< state: LimitState[]
   Rows = 7,          ///< state: ProcessRow[]; row 0 invalid, row 1 the daemon
+  ImageOverrides = 8,  ///< rules, offset inside an image: OverrideRecord[], a power of two of them
+  ImageSets = 9,       ///< rules, offset inside an image: SetRecord[]; 0 none, 1 and 2 fixed
+  ImagePatterns = 10,  ///< rules, offset inside an image: PatternRecord[]
+  ImageCalendars = 11, ///< rules, offset inside an image: CalendarRecord[]
   Stripes = 16,      ///< stats: count stripes of stride bytes: StripeOwner + LimitCounters[limits]
   Events = 17,       ///< stats: EventRecord[]
+  Tops = 18,         ///< stats: TopRecord[], flags = how many of them each limit has
 };
 
 struct Region {
@@ -131,28 +135,54 @@ static_assert(sizeof(ImageHead) == kCacheLine);
 
 inline constexpr std::size_t kMaxWindows = 6;
 
+/// Bits of LimitConfig::flags. 0 with one window is the plain limit that the fast path decides.
+inline constexpr std::uint8_t kLimitHasOverrides = 1;   ///< look the key up among the overrides
+inline constexpr std::uint8_t kLimitShadow = 2;         ///< mode: shadow
+inline constexpr std::uint8_t kLimitHasPatterns = 4;    ///< ... and then among the patterns
+inline constexpr std::uint8_t kLimitUnlimited = 8;      ///< no bucket: counted
+inline constexpr std::uint8_t kLimitBlocked = 16;       ///< no bucket: refused as banned
+inline constexpr std::uint8_t kLimitManyWindows = 32;   ///< windows > 1
+inline constexpr std::uint8_t kLimitCalendar = 64;      ///< a window is not of RuleKind::Token
+
 struct LimitConfig {
-  std::uint16_t rule[kMaxWindows];   ///< rule id of each window; step 1 uses window 0
+  /// Rule id of each window. A limit without a bucket keeps those it had, so that debts outlive a
+  /// time as unlimited or blocked; one that never had any has a rule of RuleKind::Unlimited.
+  std::uint16_t rule[kMaxWindows];
   std::uint8_t windows;              ///< 0 = this entry is free
+  std::uint8_t flags;                ///< kLimit...
   std::uint8_t on_full;              ///< rule::OnFull
-  std::uint8_t flags;                ///< bits left for overrides, shadow, scope
-  std::uint8_t pad_a;
+  std::uint8_t show_keys;            ///< rule::ShowKeys
   std::uint32_t incarnation;         ///< changes when the index is given to another name
   std::uint32_t max_waiting;
   std::uint64_t max_wait_ns;
   std::uint32_t thread_lease;        ///< tokens, 0 = off
-  std::uint8_t pad_b[28];
+  std::uint16_t first_pattern;       ///< the limit's patterns lie one behind the other
+  std::uint8_t patterns;             ///< how many
+  std::uint8_t ip_prefix_v4;         ///< bits
+  std::uint8_t ip_prefix_v6;         ///< bits
+  std::uint8_t pad_a[7];
+  std::uint64_t max_debt;            ///< tokens a charge after the fact may owe; 0 = each burst
+  std::uint8_t pad_b[8];
 };
 static_assert(sizeof(LimitConfig) == 64 && offsetof(LimitConfig, max_wait_ns) == 24);
+static_assert(offsetof(LimitConfig, max_debt) == 48);
 
 enum class RuleKind : std::uint8_t {
   Unused = 0, Token = 1, Calendar = 2, Time = 3, Lease = 4, Unlimited = 5, Banned = 6,
 };
-inline constexpr std::uint16_t kBanRuleId = 1;     ///< reserved for bans (step 2)
+inline constexpr std::uint16_t kBanRuleId = 1;     ///< bans: N(t) = t, f = 0, tat = its end
+inline constexpr std::uint8_t kBanWindow = 255;    ///< w of a ban's fingerprint
 inline constexpr std::uint16_t kFirstRuleId = 2;
+
+/// Bits of RuleRecord::flags.
+inline constexpr std::uint8_t kRuleOfOverride = 1;  ///< of a set, not of the limit itself
+inline constexpr std::uint8_t kRuleDropped = 2;     ///< nobody decides by it; kept until swept
 
 /// One rule by rule id. Line 0 holds from base_t on, line 1 holds for valid_from <= t < base_t with
 /// the same f.
+/// RuleKind::Calendar: N(t) = base_n + k(t) * mult, where k counts the periods of `calendar` and
+/// mult is a power of two above burst + debt, so that no debt outlives its period; 0 = stands still.
+/// f = 0.
 struct RuleRecord {
   std::uint64_t mult;  ///< units per ns = mult / 2^shift, rounded up; 0 = this clock stands still
   std::int64_t base_t;               ///< ns of segment time
@@ -167,9 +197,9 @@ struct RuleRecord {
   std::uint16_t limit;               ///< index of the limit it belongs to
   std::uint8_t window;
   std::uint8_t pad_a;
-  std::uint32_t calendar;
+  std::uint32_t calendar;            ///< index of its CalendarRecord (RuleKind::Calendar)
   std::uint16_t pred;                ///< rule id this one converts from, 0 = none
-  std::uint16_t pad_b;
+  std::uint16_t succ;                ///< of a predecessor: the rule id that converts from it
 
   std::uint64_t mult0;               ///< line 1
   std::int64_t valid_from;           ///< t < valid_from: read the clock again
@@ -191,6 +221,56 @@ struct RuleRecord {
 };
 static_assert(sizeof(RuleRecord) == 192 && offsetof(RuleRecord, mult0) == 64);
 static_assert(offsetof(RuleRecord, pred_num) == 128);
+
+/// What keys with an override are judged by. Keys with equal numbers share one set. Its rules are
+/// of the limit and window of the limit's own, so a key finds its entry whichever it is under.
+struct SetRecord {
+  std::uint16_t rule[kMaxWindows];
+  std::uint8_t windows;
+  std::uint8_t kind;                 ///< rule::LimitKind; Unlimited and Blocked have no entry
+  std::uint16_t limit;               ///< index; of kUnlimitedSet and kBannedSet 0
+};
+static_assert(sizeof(SetRecord) == 16);
+inline constexpr std::uint32_t kUnlimitedSet = 1;
+inline constexpr std::uint32_t kBannedSet = 2;
+inline constexpr std::uint32_t kFirstSet = 3;
+
+/// Open addressing: first place mulhi(key_hash, count), then the following ones around the end, at
+/// most kOverrideProbes; at most half of the records are used.
+struct OverrideRecord {
+  std::uint64_t key_hash;            ///< override_hash() under the limit's secret; 0 = free
+  std::uint32_t until_s;             ///< seconds of segment time from which it is void; 0 = never
+  std::uint32_t set;
+};
+static_assert(sizeof(OverrideRecord) == 16);
+inline constexpr std::uint32_t kOverrideProbes = 32;
+
+struct PatternRecord {
+  std::uint32_t set;
+  std::uint32_t until_s;             ///< as of an override
+  std::uint8_t length;               ///< of text; 0 = free
+  std::uint8_t star;                 ///< index of the one '*' in text
+  std::uint16_t limit;
+  char text[116];
+};
+static_assert(sizeof(PatternRecord) == 128 && offsetof(PatternRecord, text) == 12);
+
+/// The periods of a calendar window: k(t) = base_k + how many of the edges are <= t. From the last
+/// edge on the last period repeats: + (t - last edge) / period_ns; said by Decision's flag.
+/// k never falls, whatever is done to the wall clock or the zone.
+inline constexpr std::size_t kCalendarEdges = 24;
+struct CalendarRecord {
+  std::uint64_t base_k;
+  std::int64_t valid_from;           ///< t below: read the clock again
+  std::int64_t period_ns;            ///< length of the last period
+  std::uint64_t zone_hash;           ///< of unit and zone; names the calendar over publications
+  std::uint8_t unit;                 ///< rule::CalendarUnit
+  std::uint8_t edges;                ///< 1..24; 0 = this record is free
+  char zone[22];                     ///< for people: cut, ends with 0
+  std::int64_t edge[kCalendarEdges]; ///< ns of segment time, rising
+  std::uint8_t pad[8];
+};
+static_assert(sizeof(CalendarRecord) == 256 && offsetof(CalendarRecord, edge) == 56);
 
 struct NameRecord {
   std::uint8_t length;
@@ -256,18 +336,39 @@ inline constexpr std::uint32_t kSharedStripe =
 enum class LimitCounter : std::uint8_t {
   Allowed = 0,
   Refused = 1,
-  Tokens = 2,
+  Tokens = 2,          ///< of allowed asks
   NoPlace = 3,
   Degraded = 4,
-  Undone = 5,
+  Undone = 5,          ///< tokens given back by receipt
   Waited = 6,
   Contention = 7,
+  ShadowRefused = 8,   ///< allowed, and would have been refused were the limit not in shadow
+  Banned = 9,          ///< refused by a ban or as blocked; also in Refused
+  Charged = 10,        ///< tokens charged after the fact
+  Uncharged = 11,      ///< ... and those that went beyond max-debt
+  Credited = 12,       ///< tokens an operator gave
+  Drained = 13,        ///< tokens an operator took
+  Unlimited = 14,      ///< allowed without a bucket; also in Allowed
+  Overridden = 15,     ///< asks that an override decided
 };
-inline constexpr std::size_t kLimitCounters = 8;
+inline constexpr std::size_t kLimitCounters = 16;
 struct LimitCounters {
   std::uint64_t value[kLimitCounters];
 };
-static_assert(sizeof(LimitCounters) == 64);
+static_assert(sizeof(LimitCounters) == 128);
+
+/// One key of a limit's list of the most refused and most asking ones: a sketch, never an input of
+/// a decision. Any process writes; a torn record is told by its checksum and skipped.
+struct TopRecord {
+  std::uint64_t key_hash;            ///< of the key under the limit's secret; 0 = free
+  std::uint64_t asked;
+  std::uint64_t refused;
+  std::uint64_t over;                ///< at most so much of the two may belong to earlier keys
+  std::uint32_t check;               ///< CRC32C of all other bytes
+  std::uint8_t length;               ///< of text; 0 unless show-keys: shown
+  char text[27];                     ///< cut
+};
+static_assert(sizeof(TopRecord) == 64);
 
 enum class EventKind : std::uint8_t {
   None = 0,

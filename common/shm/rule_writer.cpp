@@ -14,7 +14,7 @@ using rule::Units;
 constexpr int kCoarserBits = 4;
 
 rule::Rate rate_of(const rule::LimitSettings& s) noexcept {
-  return {s.rate_count, s.rate_period_ns};
+  return {s.windows[0].rate_count, s.windows[0].rate_period_ns};
 }
 
 void set_after(RuleRecord& r, const rule::Piece& p) noexcept {
@@ -39,9 +39,9 @@ void set_before(RuleRecord& r, const rule::Piece& p) noexcept {
 
 void set_configured(RuleRecord& r, const rule::LimitSettings& s) noexcept {
   r.max_reserve = reserve_of(s);
-  r.rate_count = s.rate_count;
-  r.rate_period_ns = s.rate_period_ns;
-  r.burst_tokens = s.burst;
+  r.rate_count = s.windows[0].rate_count;
+  r.rate_period_ns = s.windows[0].rate_period_ns;
+  r.burst_tokens = s.windows[0].burst;
 }
 
 // The line of `settings` at f fraction bits, without its base.
@@ -49,8 +49,8 @@ rule::Piece line_of(const rule::LimitSettings& s, unsigned f) noexcept {
   rule::Piece piece;
   const bool written = rule::set_slope(piece, rate_of(s), f);
   CUTWATER_ASSERT(written);
-  piece.burst = static_cast<Units>(s.burst << f);
-  piece.reach = static_cast<Units>((s.burst + reserve_of(s)) << f);
+  piece.burst = static_cast<Units>(s.windows[0].burst << f);
+  piece.reach = static_cast<Units>((s.windows[0].burst + reserve_of(s)) << f);
   return piece;
 }
 
@@ -61,17 +61,18 @@ std::uint64_t reserve_of(const rule::LimitSettings& s) noexcept {
 }
 
 int ideal_fraction_bits(const rule::LimitSettings& s) noexcept {
-  return rule::fraction_bits(rate_of(s), s.burst, reserve_of(s));
+  return rule::fraction_bits(rate_of(s), s.windows[0].burst, reserve_of(s));
 }
 
 bool same_numbers(const RuleRecord& record, const rule::LimitSettings& s) noexcept {
-  return record.rate_count == s.rate_count && record.rate_period_ns == s.rate_period_ns &&
-         record.burst_tokens == s.burst && record.max_reserve == reserve_of(s);
+  return record.rate_count == s.windows[0].rate_count &&
+         record.rate_period_ns == s.windows[0].rate_period_ns &&
+         record.burst_tokens == s.windows[0].burst && record.max_reserve == reserve_of(s);
 }
 
 RuleRecord fresh_rule(const rule::LimitSettings& s, std::uint32_t limit, std::int64_t base_t,
                       bool empty, std::uint64_t extra) {
-  const int f = rule::fraction_bits(rate_of(s), s.burst, reserve_of(s) + extra);
+  const int f = rule::fraction_bits(rate_of(s), s.windows[0].burst, reserve_of(s) + extra);
   CUTWATER_ASSERT(f >= 0);
   RuleRecord r{};
   rule::Piece piece = line_of(s, static_cast<unsigned>(f));

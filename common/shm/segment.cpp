@@ -187,6 +187,8 @@ Capacity Segment::capacity() const noexcept {
   out.processes = view_.row_count - kFirstClientRow;
   out.stripes = view_.stripe_count - 1;
   out.events = view_.event_count;
+  out.overrides = view_.override_capacity;
+  out.tops = view_.tops_per_limit;
   return out;
 }
 

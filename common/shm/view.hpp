@@ -21,8 +21,17 @@ struct View {
   std::uint64_t image_limits_offset = 0;
   std::uint64_t image_rules_offset = 0;
   std::uint64_t image_names_offset = 0;
+  std::uint64_t image_overrides_offset = 0;
+  std::uint64_t image_sets_offset = 0;
+  std::uint64_t image_patterns_offset = 0;
+  std::uint64_t image_calendars_offset = 0;
   std::uint32_t limit_count = 0;       ///< capacity: indexes 0..limit_count-1
   std::uint32_t rule_count = 0;        ///< capacity: ids 0..rule_count-1
+  std::uint32_t override_count = 0;    ///< records of the open-addressing table, a power of two
+  std::uint32_t override_capacity = 0; ///< overrides that were reserved for, at most half of them
+  std::uint32_t set_count = 0;
+  std::uint32_t pattern_count = 0;
+  std::uint32_t calendar_count = 0;
   // state
   StateControl* state_control = nullptr;
   Word16* slots = nullptr;
@@ -40,6 +49,8 @@ struct View {
   std::uint32_t stripe_stride = 0;
   EventRecord* events = nullptr;
   std::uint32_t event_count = 0;
+  TopRecord* tops = nullptr;
+  std::uint32_t tops_per_limit = 0;    ///< 0 = none are kept
 
   SegmentClock clock;
   const std::uint8_t* secret = nullptr;   ///< 192 bytes: master secret of the key hash
@@ -64,6 +75,23 @@ struct View {
   const NameRecord& limit_name(std::uint64_t current_word, std::uint32_t index) const noexcept {
     return reinterpret_cast<const NameRecord*>(image[current_word & kCurrentImageBit] +
                                                image_names_offset)[index];
+  }
+  const OverrideRecord& override_record(std::uint64_t current_word,
+                                        std::uint32_t index) const noexcept {
+    return reinterpret_cast<const OverrideRecord*>(image[current_word & kCurrentImageBit] +
+                                                   image_overrides_offset)[index];
+  }
+  const SetRecord& set(std::uint64_t current_word, std::uint32_t index) const noexcept {
+    return reinterpret_cast<const SetRecord*>(image[current_word & kCurrentImageBit] +
+                                              image_sets_offset)[index];
+  }
+  const PatternRecord& pattern(std::uint64_t current_word, std::uint32_t index) const noexcept {
+    return reinterpret_cast<const PatternRecord*>(image[current_word & kCurrentImageBit] +
+                                                  image_patterns_offset)[index];
+  }
+  const CalendarRecord& calendar(std::uint64_t current_word, std::uint32_t index) const noexcept {
+    return reinterpret_cast<const CalendarRecord*>(image[current_word & kCurrentImageBit] +
+                                                   image_calendars_offset)[index];
   }
 };
 

@@ -72,7 +72,7 @@ class ReloadStep : public testing::Test {
       *answer_ = {};
       Stepper stepper(decide);
       stepper.step_over(at);
-      std::vector<Moment> moments{{0, c.first[0].burst}};
+      std::vector<Moment> moments{{0, c.first[0].windows[0].burst}};
       for (const auto* next : {&c.second, &c.third}) {
         if (next->empty()) continue;
         const auto report = world.publish(*next);

@@ -39,10 +39,11 @@ class SingleStepMemory : public testing::Test {
       w.take("a", key(7));
       w.take("b", key(7));
     };
-    const std::uint64_t old_a = before[0].burst - 1;
-    const std::uint64_t old_b = before.size() < 2 ? 0 : before[1].burst - 1;
-    const std::uint64_t new_a = after[0].burst - 1;
-    const std::uint64_t new_b = after.size() < 2 ? 0 : after[1].burst - (before.size() < 2 ? 0 : 1);
+    const std::uint64_t old_a = before[0].windows[0].burst - 1;
+    const std::uint64_t old_b = before.size() < 2 ? 0 : before[1].windows[0].burst - 1;
+    const std::uint64_t new_a = after[0].windows[0].burst - 1;
+    const std::uint64_t used_b = before.size() < 2 ? 0 : 1;
+    const std::uint64_t new_b = after.size() < 2 ? 0 : after[1].windows[0].burst - used_b;
     kill_everywhere(world, {name, debts,
                             [&](World& w) { w.publish(after); },
                             [&](World& w, bool done) {

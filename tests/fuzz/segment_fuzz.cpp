@@ -70,10 +70,11 @@ Memory make_memory() {
   const View& view = segment->view();
   Publisher publisher(view);
   rule::LimitSettings limit;
+  limit.windows.resize(1);
   limit.name = "api";
-  limit.rate_count = 10;
-  limit.rate_period_ns = 1'000'000'000;
-  limit.burst = 5;
+  limit.windows[0].rate_count = 10;
+  limit.windows[0].rate_period_ns = 1'000'000'000;
+  limit.windows[0].burst = 5;
   if (!publisher.publish({limit}, 7)) broken();
   step_clock(view, view.clock.now() + 1000);
   for (std::uint64_t key = 1; key < 30; ++key) {

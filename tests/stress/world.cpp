@@ -37,10 +37,11 @@ std::vector<World::Range> World::ranges_of(const shm::View& view) {
 rule::LimitSettings limit(std::string name, Rate rate, std::uint64_t burst,
                           std::int64_t max_wait_ns) {
   rule::LimitSettings settings;
+  settings.windows.resize(1);
   settings.name = std::move(name);
-  settings.rate_count = rate.count;
-  settings.rate_period_ns = static_cast<std::uint64_t>(rate.period_ns);
-  settings.burst = burst;
+  settings.windows[0].rate_count = rate.count;
+  settings.windows[0].rate_period_ns = static_cast<std::uint64_t>(rate.period_ns);
+  settings.windows[0].burst = burst;
   settings.max_wait_ns = static_cast<std::uint64_t>(max_wait_ns);
   return settings;
 }

@@ -87,12 +87,13 @@ TEST_P(Scenes, S65ARaisedRateKeepsWhatAccruedBeforeIt) {
 // covers: S65 (pure)
 TEST(ScenesOfRules, S65APublishedChangeWaitsForItsMoment) {
   rule::LimitSettings slow;
+  slow.windows.resize(1);
   slow.name = "api";
-  slow.rate_count = 10;
-  slow.rate_period_ns = 1'000'000'000;
-  slow.burst = 10;
+  slow.windows[0].rate_count = 10;
+  slow.windows[0].rate_period_ns = 1'000'000'000;
+  slow.windows[0].burst = 10;
   rule::LimitSettings fast = slow;
-  fast.rate_count = 20;
+  fast.windows[0].rate_count = 20;
   constexpr std::int64_t kZero = 1'000'000'000, kMs = 1'000'000, kMoment = kZero + 500 * kMs;
   const shm::RuleRecord old = shm::fresh_rule(slow, 0, kZero, false);
 

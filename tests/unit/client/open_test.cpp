@@ -34,10 +34,11 @@ class OpenTest : public ::testing::Test {
     row = rows->grant({.pid = static_cast<std::uint32_t>(getpid()), .name = "tests"}).value();
     shm::Publisher publisher(segment->view());
     rule::LimitSettings limit;
+    limit.windows.resize(1);
     limit.name = "api";
-    limit.rate_count = 1;
-    limit.rate_period_ns = rule::kNanosPerDay;
-    limit.burst = 5;
+    limit.windows[0].rate_count = 1;
+    limit.windows[0].rate_period_ns = rule::kNanosPerDay;
+    limit.windows[0].burst = 5;
     ASSERT_TRUE(publisher.publish({limit}, 1));
   }
   void TearDown() override {

@@ -8,10 +8,11 @@ namespace {
 
 LimitSettings good() {
   LimitSettings settings;
+  settings.windows.resize(1);
   settings.name = "api";
-  settings.rate_count = 10;
-  settings.rate_period_ns = kNanosPerSecond;
-  settings.burst = 10;
+  settings.windows[0].rate_count = 10;
+  settings.windows[0].rate_period_ns = kNanosPerSecond;
+  settings.windows[0].burst = 10;
   return settings;
 }
 
@@ -28,20 +29,20 @@ TEST(LimitSettings, WhatConfigurationsGiveIsAccepted) { EXPECT_TRUE(check(good()
 
 TEST(LimitSettings, EveryFieldHasItsRange) {
   using S = LimitSettings;
-  EXPECT_EQ(refused([](S& s) { s.rate_count = 0; }),
+  EXPECT_EQ(refused([](S& s) { s.windows[0].rate_count = 0; }),
             "limit 'api': rate_count is 0; it must be 1..1000000000");
-  EXPECT_EQ(refused([](S& s) { s.rate_count = kMaxRateCount + 1; }),
+  EXPECT_EQ(refused([](S& s) { s.windows[0].rate_count = kMaxRateCount + 1; }),
             "limit 'api': rate_count is 1000000001; it must be 1..1000000000");
-  refused([](S& s) { s.rate_period_ns = 0; });
-  refused([](S& s) { s.rate_period_ns = kMinPeriodNs - 1; });
-  refused([](S& s) { s.rate_period_ns = kMaxPeriodNs + 1; });
-  EXPECT_EQ(refused([](S& s) { s.burst = 0; }),
+  refused([](S& s) { s.windows[0].rate_period_ns = 0; });
+  refused([](S& s) { s.windows[0].rate_period_ns = kMinPeriodNs - 1; });
+  refused([](S& s) { s.windows[0].rate_period_ns = kMaxPeriodNs + 1; });
+  EXPECT_EQ(refused([](S& s) { s.windows[0].burst = 0; }),
             "limit 'api': burst is 0; it must be 1..1000000000");
-  refused([](S& s) { s.burst = kMaxBurst + 1; });
+  refused([](S& s) { s.windows[0].burst = kMaxBurst + 1; });
   refused([](S& s) { s.max_wait_ns = kMaxWaitNs + 1; });
   refused([](S& s) { s.max_waiting = kMaxWaiting + 1; });
   refused([](S& s) { s.thread_lease = 1; });
-  refused([](S& s) { s.burst = kMaxBurst; s.thread_lease = kMaxThreadLease + 1; });
+  refused([](S& s) { s.windows[0].burst = kMaxBurst; s.thread_lease = kMaxThreadLease + 1; });
   refused([](S& s) { s.note = std::string(kMaxNoteLength + 1, 'n'); });
   refused([](S& s) { s.name = ""; });
   refused([](S& s) { s.name = "a b"; });
@@ -51,22 +52,22 @@ TEST(LimitSettings, EveryFieldHasItsRange) {
 TEST(LimitSettings, TheEdgesAreInside) {
   LimitSettings settings = good();
   settings.name = std::string(kMaxNameLength, 'n');
-  settings.rate_count = 1;
-  settings.rate_period_ns = kMaxPeriodNs;
-  settings.burst = kMaxBurst;
+  settings.windows[0].rate_count = 1;
+  settings.windows[0].rate_period_ns = kMaxPeriodNs;
+  settings.windows[0].burst = kMaxBurst;
   settings.thread_lease = kMaxThreadLease;
   settings.max_waiting = kMaxWaiting;
   settings.note = std::string(kMaxNoteLength, 'n');
   EXPECT_TRUE(check(settings).ok());
-  settings.rate_count = kMaxRateCount;
+  settings.windows[0].rate_count = kMaxRateCount;
   EXPECT_TRUE(check(settings).ok());
 }
 
 TEST(LimitSettings, TenMillionASecondAndNoMore) {
   LimitSettings settings = good();
-  settings.rate_count = kMaxRatePerSecond;
+  settings.windows[0].rate_count = kMaxRatePerSecond;
   EXPECT_TRUE(check(settings).ok());
-  settings.rate_count = kMaxRatePerSecond + 1;
+  settings.windows[0].rate_count = kMaxRatePerSecond + 1;
   EXPECT_EQ(check(settings).error().text(),
             "limit 'api': 10000001 per 1000000000 ns is above the maximum of 10000000 per second");
   EXPECT_FALSE(above_max_rate(10, kMinPeriodNs));

@@ -61,15 +61,15 @@ log: { level: debug, format: json, target: "file:/var/log/shop.log", queue: 256 
   EXPECT_EQ(config.capacity, (Capacity{1'000'000, 16, 64, 4, 65536}));
   ASSERT_EQ(config.limits.size(), 3U);
   EXPECT_EQ(config.limits[0].name, "api-per-user");
-  EXPECT_EQ(config.limits[0].burst, 2000U);
+  EXPECT_EQ(config.limits[0].windows[0].burst, 2000U);
   EXPECT_EQ(config.limits[0].on_full, rule::OnFull::Deny);
   EXPECT_EQ(config.limits[0].thread_lease, 125U);
   EXPECT_EQ(config.limits[0].note, "for the shop");
   EXPECT_EQ(config.limits[1].initial, rule::Initial::Empty);
   EXPECT_EQ(config.limits[1].max_wait_ns, 1'500'000'000U);
   EXPECT_EQ(config.limits[1].max_waiting, 0U);
-  EXPECT_EQ(config.limits[2].rate_count, 5U);
-  EXPECT_EQ(config.limits[2].rate_period_ns, 365 * rule::kNanosPerDay);
+  EXPECT_EQ(config.limits[2].windows[0].rate_count, 5U);
+  EXPECT_EQ(config.limits[2].windows[0].rate_period_ns, 365 * rule::kNanosPerDay);
   EXPECT_EQ(config.log.queue, 256U);
   for (const auto& limit : config.limits) EXPECT_TRUE(rule::check(limit).ok());
 }
@@ -83,10 +83,10 @@ limits:
   c: { rate: 1/s, burst: 3 }
   d: { rate: 1000000000/d }
 )");
-  EXPECT_EQ(config.limits[0].burst, 100U);
-  EXPECT_EQ(config.limits[1].burst, 6U);
-  EXPECT_EQ(config.limits[2].burst, 3U);
-  EXPECT_EQ(config.limits[3].burst, 1'000'000'000U);
+  EXPECT_EQ(config.limits[0].windows[0].burst, 100U);
+  EXPECT_EQ(config.limits[1].windows[0].burst, 6U);
+  EXPECT_EQ(config.limits[2].windows[0].burst, 3U);
+  EXPECT_EQ(config.limits[3].windows[0].burst, 1'000'000'000U);
   EXPECT_EQ(config.find_value("limits.a.burst")->text, "100");
   EXPECT_EQ(config.find_value("limits.a.burst")->place.source, Source::Default);
 }
@@ -113,8 +113,8 @@ limits:
   d: { rate: { unit: minute, requests_per_unit: 100 } }
 )");
   for (const auto& limit : config.limits) {
-    EXPECT_EQ(limit.rate_count, 100U) << limit.name;
-    EXPECT_EQ(limit.rate_period_ns, 60 * rule::kNanosPerSecond) << limit.name;
+    EXPECT_EQ(limit.windows[0].rate_count, 100U) << limit.name;
+    EXPECT_EQ(limit.windows[0].rate_period_ns, 60 * rule::kNanosPerSecond) << limit.name;
     EXPECT_EQ(config.find_value("limits." + limit.name + ".rate")->text, "100/m");
   }
 }
@@ -210,8 +210,8 @@ limits:
   b: *usual
   c: { rate: *r }
 )");
-  EXPECT_EQ(config.limits[1].burst, 20U);
-  EXPECT_EQ(config.limits[2].rate_count, 10U);
+  EXPECT_EQ(config.limits[1].windows[0].burst, 20U);
+  EXPECT_EQ(config.limits[2].windows[0].rate_count, 10U);
 }
 
 TEST(Load, NotesNeverFail) {
@@ -306,8 +306,8 @@ limits:
   b: { rate: "${OTHER:-30}/s", note: "${EMPTY:-x}<${EMPTY}>${RATE} $HOME" }
   c: { rate: 1/s, note: "${NESTED}" }
 )", options);
-  EXPECT_EQ(config.limits[0].rate_count, 20U);
-  EXPECT_EQ(config.limits[1].rate_count, 30U);
+  EXPECT_EQ(config.limits[0].windows[0].rate_count, 20U);
+  EXPECT_EQ(config.limits[1].windows[0].rate_count, 30U);
   EXPECT_EQ(config.limits[1].note, "<>20/s $HOME");
   EXPECT_EQ(config.limits[2].note, "${RATE}");
 

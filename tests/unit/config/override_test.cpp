@@ -38,10 +38,11 @@ TEST(Override, ChangesOrAddsAKeyOfALimitOfTheText) {
   const Config config =
       config_of(kText, environment({{"CUTWATER_LIMITS__API_PER_USER__RATE", "20/s"},
                                     {"CUTWATER_LIMITS__V1_LOGIN__MAX_WAIT", "1s"}}));
-  EXPECT_EQ(config.limits[0].rate_count, 20U);
-  EXPECT_EQ(config.limits[0].burst, 20U);
+  EXPECT_EQ(config.limits[0].windows[0].rate_count, 20U);
+  EXPECT_EQ(config.limits[0].windows[0].burst, 20U);
   EXPECT_EQ(config.limits[1].max_wait_ns, rule::kNanosPerSecond);
-  EXPECT_EQ(config_of(kText, settings({{"limits.v1.login.rate", "9/s"}})).limits[1].rate_count, 9U);
+  const Config other = config_of(kText, settings({{"limits.v1.login.rate", "9/s"}}));
+  EXPECT_EQ(other.limits[1].windows[0].rate_count, 9U);
   EXPECT_EQ(config_of(kText, settings({{"limits.v1.login.maxWait", "9s"}})).limits[1].max_wait_ns,
             9 * rule::kNanosPerSecond);
 }
@@ -64,10 +65,10 @@ TEST(Override, ReplacesWhatIsWrongInTheText) {
 TEST(Override, DoesNotReachOtherUsesOfAnAlias) {
   const Config config = config_of("limits:\n  a: &x { rate: 1/s }\n  b: *x\n",
                                   settings({{"limits.a.rate", "7/s"}, {"limits.a.burst", "9"}}));
-  EXPECT_EQ(config.limits[0].rate_count, 7U);
-  EXPECT_EQ(config.limits[0].burst, 9U);
-  EXPECT_EQ(config.limits[1].rate_count, 1U);
-  EXPECT_EQ(config.limits[1].burst, 1U);
+  EXPECT_EQ(config.limits[0].windows[0].rate_count, 7U);
+  EXPECT_EQ(config.limits[0].windows[0].burst, 9U);
+  EXPECT_EQ(config.limits[1].windows[0].rate_count, 1U);
+  EXPECT_EQ(config.limits[1].windows[0].burst, 1U);
 }
 
 TEST(Override, GoesThroughTheSameChecksWithItsOwnPlaceAfterTheText) {

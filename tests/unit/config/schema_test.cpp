@@ -68,10 +68,11 @@ TEST(Schema, TheDefaultsOfTheTableAreThoseOfTheStructs) {
   EXPECT_EQ(loaded.log.file, plain.log.file);
   EXPECT_EQ(loaded.log.queue, plain.log.queue);
   rule::LimitSettings limit;
+  limit.windows.resize(1);
   limit.name = "a";
-  limit.rate_count = 7;
-  limit.rate_period_ns = rule::kNanosPerSecond;
-  limit.burst = 7;
+  limit.windows[0].rate_count = 7;
+  limit.windows[0].rate_period_ns = rule::kNanosPerSecond;
+  limit.windows[0].burst = 7;
   EXPECT_EQ(loaded.limits.at(0), limit);
 }
 

@@ -27,10 +27,11 @@ class JanitorTest : public testing::Test {
     config_.instance.memory_directory = place_.memory();
     config_.capacity = {.keys = 1024, .limits = 4, .processes = 16, .stripes = 4, .events = 1024};
     rule::LimitSettings limit;
+    limit.windows.resize(1);
     limit.name = "api";
-    limit.rate_count = 1;
-    limit.rate_period_ns = rule::kNanosPerSecond;
-    limit.burst = 10;
+    limit.windows[0].rate_count = 1;
+    limit.windows[0].rate_period_ns = rule::kNanosPerSecond;
+    limit.windows[0].burst = 10;
     config_.limits = {limit};
     log_ = Log::open(config_.log, false).value();
     open();

@@ -21,10 +21,11 @@ constexpr std::int64_t kSecond = 1'000'000'000;
 rule::LimitSettings limit_of(std::string name, std::uint64_t count, std::uint64_t period_ns,
                              std::uint64_t burst) {
   rule::LimitSettings settings;
+  settings.windows.resize(1);
   settings.name = std::move(name);
-  settings.rate_count = count;
-  settings.rate_period_ns = period_ns;
-  settings.burst = burst;
+  settings.windows[0].rate_count = count;
+  settings.windows[0].rate_period_ns = period_ns;
+  settings.windows[0].burst = burst;
   return settings;
 }
 

@@ -37,7 +37,12 @@ TEST(Layout, RecordsKeepTheirSizes) {
   EXPECT_EQ(sizeof(LimitState), 128U);
   EXPECT_EQ(sizeof(ProcessRow), 128U);
   EXPECT_EQ(sizeof(StripeOwner), 64U);
-  EXPECT_EQ(sizeof(LimitCounters), 64U);
+  EXPECT_EQ(sizeof(LimitCounters), 128U);
+  EXPECT_EQ(sizeof(SetRecord), 16U);
+  EXPECT_EQ(sizeof(OverrideRecord), 16U);
+  EXPECT_EQ(sizeof(PatternRecord), 128U);
+  EXPECT_EQ(sizeof(CalendarRecord), 256U);
+  EXPECT_EQ(sizeof(TopRecord), 64U);
   EXPECT_EQ(sizeof(EventRecord), 64U);
   EXPECT_EQ(sizeof(RulesControl), 4096U);
   EXPECT_EQ(sizeof(StateControl), 4096U);

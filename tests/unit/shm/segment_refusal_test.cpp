@@ -96,7 +96,9 @@ TEST_F(SegmentRefusal, ForeignMagic) {
 
 TEST_F(SegmentRefusal, AnotherLayout) {
   expect_refused("rules", [](FileHeader& header) { header.abi_major = kAbiMajor + 1; },
-                 Errc::LayoutMismatch, "layout 2, this build knows layout 1");
+                 Errc::LayoutMismatch,
+                 "layout " + std::to_string(kAbiMajor + 1) + ", this build knows layout " +
+                     std::to_string(kAbiMajor));
 }
 
 TEST_F(SegmentRefusal, AFeatureThisBuildDoesNotKnow) {

@@ -18,10 +18,11 @@ inline constexpr std::uint64_t kSecondNs = 1'000'000'000;
 
 inline rule::LimitSettings limit_of(const char* name, std::uint64_t count, std::uint64_t burst) {
   rule::LimitSettings settings;
+  settings.windows.resize(1);
   settings.name = name;
-  settings.rate_count = count;
-  settings.rate_period_ns = kSecondNs;
-  settings.burst = burst;
+  settings.windows[0].rate_count = count;
+  settings.windows[0].rate_period_ns = kSecondNs;
+  settings.windows[0].burst = burst;
   return settings;
 }
 
