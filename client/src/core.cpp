@@ -10,6 +10,7 @@
 #include "base/fork_page.hpp"
 #include "config/words.hpp"
 #include "src/core_registry.hpp"
+#include "src/known_key.hpp"
 #include "src/thread_counter.hpp"
 #include "src/thread_lease.hpp"
 
@@ -118,6 +119,7 @@ Result<detail::LimitState*> Client::Core::limit(std::string_view name) {
   state->ref.store(detail::pack_ref(ref), std::memory_order_relaxed);
   state->decided_by = is_private() ? DecidedBy::Private : DecidedBy::Memory;
   state->secret = shm::make_limit_secret(view_.secret, name);
+  detail::prepare_plain_rule(*state);
   detail::refresh(*state, view_.current());
 
   // A list and not a locked table: a forked child may find a lock held by a thread it has not got.

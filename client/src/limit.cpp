@@ -6,6 +6,7 @@
 #include <array>
 
 #include "src/decide.hpp"
+#include "src/known_key.hpp"
 
 namespace cutwater {
 
@@ -53,16 +54,18 @@ namespace {
   return answer;
 }
 
-[[gnu::always_inline]] inline Decision ask_by_hash(LimitState& state, shm::KeyHash key,
-                                                   std::uint64_t cost,
-                                                   std::atomic<std::uint64_t>& kept) noexcept {
-  Decision answer{Unfilled{}};
+/// A resolved key by the long way.
+[[gnu::noinline]] void ask_by_hash(LimitState& state, shm::KeyHash key, bool valid,
+                                   std::uint64_t cost, std::atomic<std::uint64_t>& kept,
+                                   DecisionData& out) noexcept {
   // relaxed, both: a hint is proved by the swap; a stale one only costs a scan.
   const std::uint64_t before = kept.load(std::memory_order_relaxed);
   std::uint64_t hint = before;
-  detail::decide(state, key, cost, hint, answer.data());
+  if (!valid || !ordinary(cost)) [[unlikely]] {
+    return answer_aside(state, valid ? &key : nullptr, cost, hint, out);
+  }
+  detail::decide(state, key, cost, hint, out);
   if (hint != before) [[unlikely]] kept.store(hint, std::memory_order_relaxed);
-  return answer;
 }
 
 }  // namespace
@@ -75,8 +78,13 @@ Decision Limit::try_acquire(std::string_view key, std::uint64_t cost) noexcept {
 }
 
 Decision Key::try_acquire(std::uint64_t cost) noexcept {
-  if (!valid_ || !ordinary(cost)) [[unlikely]] return peek(cost);
-  return ask_by_hash(*state_, {lo_, hi_}, cost, hint_);
+  Decision answer{Unfilled{}};
+  // relaxed: a hint is proved by the swap. Only a key that was good before has one.
+  const std::uint64_t hint = hint_.load(std::memory_order_relaxed);
+  if (!detail::decide_known(*state_, hi_, hint, cost, answer.data())) [[unlikely]] {
+    ask_by_hash(*state_, {lo_, hi_}, valid_, cost, hint_, answer.data());
+  }
+  return answer;
 }
 
 Decision Limit::peek(std::string_view key, std::uint64_t cost) const noexcept {

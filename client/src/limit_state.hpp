@@ -35,6 +35,40 @@ struct ClientRow {
 /// No generation of rules has this number.
 inline constexpr std::uint64_t kNoCurrent = ~std::uint64_t{0};
 
+/// A private copy of a plain limit's rule, in the shape in which src/known_key.hpp computes with
+/// it. Words that racing threads read one by one; `current`, stored last, says of which rules.
+struct alignas(64) PlainRule {
+  /// Numbers of the rule at or above it: the horizon of a segment is 2^59 ns.
+  static constexpr std::uint64_t kMaxElapsed = std::uint64_t{1} << 60;
+
+  std::uint64_t current = kNoCurrent;  ///< of the rules it was copied from; kNoCurrent = none
+  std::uint64_t names = 0;             ///< limit index:32 | rule id:16 | up:8 | down:8
+  std::uint64_t head = 0;              ///< first eight bytes of an answer that grants
+  std::int64_t start = 0;              ///< reading of the clock itself at base_t
+  std::uint64_t mult = 0;
+  std::int64_t base_t = 0;
+  std::int64_t base_n = 0;
+  std::int64_t burst = 0;
+  std::int64_t floor = 0;
+  std::int64_t reach = 0;
+  std::uint64_t writer = 0;            ///< process_life() of the thread that writes; 0 = nobody
+  // Set before the record is published, never changed.
+  const std::uint64_t* current_at = nullptr;   ///< `current` of the rules now
+  const std::int64_t* stepped = nullptr;       ///< word of a stepped clock; else CLOCK_BOOTTIME
+  Word16* slots = nullptr;
+  std::uint64_t slot_count = 0;        ///< 0: never for the short way (the tsc clock)
+
+  static constexpr std::uint32_t index_of(std::uint64_t names) noexcept {
+    return static_cast<std::uint32_t>(names);
+  }
+  static constexpr std::uint16_t rule_of(std::uint64_t names) noexcept {
+    return static_cast<std::uint16_t>(names >> 32);
+  }
+  static constexpr unsigned up_of(std::uint64_t names) noexcept { return names >> 48 & 63; }
+  static constexpr unsigned down_of(std::uint64_t names) noexcept { return names >> 56 & 63; }
+  static constexpr unsigned f_of(std::uint64_t head) noexcept { return head >> 40 & 63; }
+};
+
 struct alignas(64) LimitState {
   DecisionOwner owner;                           ///< first: Decision::limit_name() reads it
   const shm::View* view = nullptr;               ///< of the Client's segment
@@ -48,6 +82,7 @@ struct alignas(64) LimitState {
   DecidedBy decided_by = DecidedBy::Memory;
 
   shm::LimitSecret secret{};                     ///< of the key hash
+  PlainRule plain;                               ///< see src/known_key.hpp
 
   /// `current` of the rules when the next two were read; kNoCurrent = not yet.
   std::atomic<std::uint64_t> seen_current{kNoCurrent};

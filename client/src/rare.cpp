@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rare branches of a decision: arguments no limit takes, rules that changed, a limit that went.
 #include "src/decide.hpp"
+#include "src/known_key.hpp"
 
 #include <string_view>
 
@@ -111,6 +112,7 @@ void refresh(LimitState& state, std::uint64_t current) noexcept {
   state.max_waiting.store(most_waiting, std::memory_order_relaxed);
   state.seen_current.store(current, std::memory_order_relaxed);
   state.plain_current.store(lease == 0 ? current : kNoCurrent, std::memory_order_relaxed);
+  if (lease == 0) keep_plain_rule(state, current);
 }
 
 void count_shared(const ThreadCounter& counter, std::uint32_t limit, std::uint64_t cost,

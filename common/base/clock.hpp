@@ -41,6 +41,9 @@ class SegmentClock {
   static SegmentClock stepped(const std::int64_t* word) noexcept { return {word, 0, false}; }
 
   bool is_stepped() const noexcept { return word_ != nullptr; }
+  /// The word of a stepped clock; nullptr for the others.
+  const std::int64_t* stepped_word() const noexcept { return word_; }
+  bool is_tsc() const noexcept { return word_ == nullptr && tsc_; }
 
   /// ns since the segment's epoch; never decreasing within a thread.
   [[gnu::always_inline]] std::int64_t now() const noexcept {
@@ -51,7 +54,7 @@ class SegmentClock {
     return boottime_ns() - epoch_ns_;
   }
 
-  /// The CLOCK_BOOTTIME reading at segment time `t`: what an absolute sleep wants. Not for a
+  /// The CLOCK_BOOTTIME reading at segment time `t`: what an absolute sleep wants. `t` itself for a
   /// stepped clock.
   std::int64_t to_boottime(std::int64_t t) const noexcept { return t + epoch_ns_; }
 

@@ -4,7 +4,10 @@
 // took or did not take is exactly the one charge under way (C054).
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "crash/stepper.hpp"
+#include "src/known_key.hpp"
 
 namespace cutwater::test {
 namespace {
@@ -53,6 +56,34 @@ TEST_F(SingleStep, ChargeOfAMember) {
                            [this](World& w) { w.take(api_, key(kKey)); },
                            [this](World& w) { w.take(api_, key(kKey), 2); },
                            [](World& w, bool done) { expect_left(w, done, 4, 2); }});
+}
+
+TEST_F(SingleStep, ChargeByTheShortestWay) {
+  // What a client keeps of a limit, for this memory; counted on the shared stripe.
+  const std::atomic<std::uint64_t> life{1};
+  detail::LimitState state;
+  state.view = &world_.view();
+  state.life = &life;
+  state.client = 1;
+  state.ref.store(detail::pack_ref(api_));
+  detail::prepare_plain_rule(state);
+  detail::keep_plain_rule(state, world_.view().current());
+  std::uint64_t hint = 0;
+  kill_everywhere(world_, {"charge of a resolved key by the shortest way",
+                           [&](World& w) {
+                             const DecisionData d = w.take(api_, key(kKey));
+                             hint = static_cast<std::uint64_t>(static_cast<Word16*>(d.slot) -
+                                                               w.view().slots);
+                             detail::thread_counter.client = 1;
+                             detail::thread_counter.life = 1;
+                             detail::thread_counter.stripe = shm::shared_stripe(w.view());
+                           },
+                           [&](World&) {
+                             DecisionData out;
+                             if (!detail::decide_known(state, key(kKey).hi, hint, 2, out)) std::abort();
+                           },
+                           [](World& w, bool done) { expect_left(w, done, 4, 2); }});
+  detail::thread_counter = {};
 }
 
 TEST_F(SingleStep, ChargeWithAnOlderStamp) {
