@@ -80,7 +80,8 @@ TEST_F(SingleStep, ChargeByTheShortestWay) {
                            },
                            [&](World&) {
                              DecisionData out;
-                             if (!detail::decide_known(state, key(kKey).hi, hint, 2, out)) std::abort();
+                             const std::uint64_t hi = key(kKey).hi;
+                             if (!detail::decide_known(state, hi, hint, 2, out)) std::abort();
                            },
                            [](World& w, bool done) { expect_left(w, done, 4, 2); }});
   detail::thread_counter = {};
