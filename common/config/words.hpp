@@ -11,10 +11,14 @@
 
 #include <cutwater/result.hpp>
 
+#include "base/nearest.hpp"
+
 namespace cutwater::config {
 
-/// Most edits between a written word and the name it is taken for.
-inline constexpr std::size_t kMaxEditDistance = 3;
+using cutwater::edit_distance;
+using cutwater::kMaxEditDistance;
+using cutwater::nearest;
+
 /// Bytes of an offending text that a message repeats; the rest becomes "...".
 inline constexpr std::size_t kMaxQuotedBytes = 60;
 
@@ -30,14 +34,6 @@ std::string shown(std::string_view word);
 /// max-wait for `max-wait`, `max_wait` and `maxWait`: one spelling for the same words. Anything
 /// that is in none of the three styles comes back as it is, so that it stays unknown.
 std::string kebab(std::string_view key);
-
-/// Insertions, deletions and replacements from `a` to `b`, ignoring ASCII case; stops counting
-/// above kMaxEditDistance and then returns kMaxEditDistance + 1.
-std::size_t edit_distance(std::string_view a, std::string_view b);
-
-/// The nearest of `names` within kMaxEditDistance (the first of equals), or empty. A word that
-/// shares no letter place with a name is not near it, however short.
-std::string_view nearest(std::string_view word, std::span<const std::string_view> names);
 
 /// "a, b or c".
 std::string listing(std::span<const std::string_view> words);
