@@ -181,6 +181,16 @@ struct ReadAnswer {
 inline constexpr std::string_view kVerbConfigReload = "config.reload";  ///< {dry: bool}
 inline constexpr std::string_view kVerbLimitReset = "limit.reset";      ///< name and key
 inline constexpr std::string_view kVerbClockStep = "clock.step";        ///< {to_ns: u64}
+inline constexpr std::string_view kVerbLimitDrain = "limit.drain";      ///< name and key
+inline constexpr std::string_view kVerbLimitCredit = "limit.credit";    ///< name, key, {n: u64}
+inline constexpr std::string_view kVerbLimitBan = "limit.ban";          ///< name, key, for_ns, note
+inline constexpr std::string_view kVerbLimitUnban = "limit.unban";      ///< name and key
+/// name, key, for_ns, note, {rate_count, rate_period_ns, burst: u64}; or {unlimited: true}, or {}
+/// to end it.
+inline constexpr std::string_view kVerbLimitOverride = "limit.override";
+inline constexpr std::string_view kVerbLimitShadow = "limit.shadow";    ///< name, {on: bool}
+inline constexpr std::string_view kVerbLogLevel = "log.level";          ///< {level: text}
+inline constexpr std::string_view kVerbJournalUndo = "journal.undo";    ///< {id: u64}
 
 struct Steer {
   static constexpr MessageType kType = MessageType::Steer;
