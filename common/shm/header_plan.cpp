@@ -23,7 +23,6 @@ constexpr std::uint32_t kMaxEvents = std::uint32_t{1} << 20;
 constexpr std::uint32_t kMaxRules = 65'535;
 constexpr std::uint32_t kMaxOverrides = std::uint32_t{1} << 20;
 constexpr std::uint32_t kMaxTops = 4096;
-constexpr std::uint32_t kMinOverrideSlots = 64;
 constexpr std::uint32_t kMinPatterns = 16, kOverridesPerPattern = 16;
 constexpr std::uint64_t kMinGroups = 2;
 
@@ -68,7 +67,7 @@ void plan_rules(Planner& plan, const Capacity& capacity) {
       {RegionKind::ImageOverrides, sizeof(OverrideRecord), override_slots(capacity.overrides)},
       {RegionKind::ImageSets, sizeof(SetRecord), set_capacity(capacity)},
       {RegionKind::ImagePatterns, sizeof(PatternRecord), pattern_capacity(capacity)},
-      {RegionKind::ImageCalendars, sizeof(CalendarRecord), kCalendars},
+      {RegionKind::ImageCalendars, sizeof(CalendarRecord), capacity.calendars},
   };
   std::uint64_t end = sizeof(ImageHead);
   for (const Part& part : parts) end = round_up(end, kCacheLine) + part.stride * part.count;
@@ -119,6 +118,7 @@ Result<void> check_capacity(const Capacity& capacity) {
       {"events", capacity.events, 1, kMaxEvents},
       {"overrides", capacity.overrides, 0, kMaxOverrides},
       {"tops", capacity.tops, 0, kMaxTops},
+      {"calendars", capacity.calendars, 1, kMaxRules},
   };
   for (const Range& range : ranges) {
     if (range.value < range.low || range.value > range.high) {
@@ -134,7 +134,7 @@ std::uint32_t rule_capacity(std::uint32_t limits) noexcept {
 }
 
 std::uint32_t override_slots(std::uint32_t overrides) noexcept {
-  return std::max(kMinOverrideSlots, std::bit_ceil(2 * overrides));
+  return std::bit_ceil(std::max<std::uint32_t>(2, 2 * overrides));
 }
 
 std::uint32_t set_capacity(const Capacity& capacity) noexcept {
@@ -142,7 +142,8 @@ std::uint32_t set_capacity(const Capacity& capacity) noexcept {
 }
 
 std::uint32_t pattern_capacity(const Capacity& capacity) noexcept {
-  return std::min(std::max(kMinPatterns, capacity.overrides / kOverridesPerPattern), kMaxRules);
+  const std::uint32_t many = std::max(kMinPatterns, capacity.overrides / kOverridesPerPattern);
+  return std::clamp<std::uint32_t>(std::min(many, capacity.overrides), 1, kMaxRules);
 }
 
 Capacity rounded(const Capacity& capacity) noexcept {

@@ -217,7 +217,7 @@ struct RuleRecord {
   std::uint64_t rate_count;          ///< as configured
   std::uint64_t rate_period_ns;
   std::uint64_t burst_tokens;
-  std::uint64_t pad_d;
+  std::int64_t pred_shift;           ///< units added to a converted debt (as-is); never below none
 };
 static_assert(sizeof(RuleRecord) == 192 && offsetof(RuleRecord, mult0) == 64);
 static_assert(offsetof(RuleRecord, pred_num) == 128);
@@ -268,7 +268,7 @@ struct CalendarRecord {
   std::uint8_t edges;                ///< 1..24; 0 = this record is free
   char zone[22];                     ///< for people: cut, ends with 0
   std::int64_t edge[kCalendarEdges]; ///< ns of segment time, rising
-  std::uint8_t pad[8];
+  std::int64_t last_index;           ///< of the calendar's period that begins with the last edge
 };
 static_assert(sizeof(CalendarRecord) == 256 && offsetof(CalendarRecord, edge) == 56);
 

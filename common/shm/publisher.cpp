@@ -311,11 +311,15 @@ void Publisher::publish_again() {
 }
 
 void Publisher::announce_takeover() {
+  __atomic_fetch_add(&view_.rules_control->takeovers, 1, __ATOMIC_RELAXED);
+  announce();
+}
+
+void Publisher::announce() {
   // The image stays; its head keeps the number it was published under, `current` goes on counting.
   const std::uint64_t current = view_.current();
   const std::uint64_t generation = (current >> kCurrentGenerationShift) + 1;
   head().generation = std::max(head().generation, generation);
-  __atomic_fetch_add(&view_.rules_control->takeovers, 1, __ATOMIC_RELAXED);
   make_current(static_cast<int>(current & kCurrentImageBit), generation);
 }
 

@@ -55,6 +55,9 @@ class Publisher {
 
   /// Take-over by a new daemon: generation + 1, image unchanged, so clients offer their rows again.
   void announce_takeover();
+  /// The same image under the next generation, so that everybody reads again what lies beside the
+  /// rules: a limit got its first ban, or lost its last.
+  void announce();
 
   /// The same image once more, from the private copy: when somebody scribbled over the one in
   /// force.

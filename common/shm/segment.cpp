@@ -189,6 +189,7 @@ Capacity Segment::capacity() const noexcept {
   out.events = view_.event_count;
   out.overrides = view_.override_capacity;
   out.tops = view_.tops_per_limit;
+  out.calendars = view_.calendar_count;
   return out;
 }
 

@@ -31,6 +31,7 @@ struct Capacity {
   std::uint32_t events = 4096;         ///< 1024..2^20
   std::uint32_t overrides = 4096;      ///< 0..2^20 keys of all limits with numbers of their own
   std::uint32_t tops = 64;             ///< 0..4096 keys of each limit in its list of the busiest
+  std::uint32_t calendars = 64;        ///< 1..65535 different ones (unit and zone) of all limits
   friend bool operator==(const Capacity&, const Capacity&) = default;
 };
 
@@ -43,10 +44,8 @@ std::uint32_t rule_capacity(std::uint32_t limits) noexcept;
 std::uint32_t override_slots(std::uint32_t overrides) noexcept;
 /// Sets of rules reserved for overrides: no more than there are overrides or rule ids.
 std::uint32_t set_capacity(const Capacity& capacity) noexcept;
-/// Key patterns reserved: one for each 16 overrides, at least 16.
+/// Key patterns reserved: one for each 16 overrides, but 16 of the first ones may be patterns.
 std::uint32_t pattern_capacity(const Capacity& capacity) noexcept;
-/// Different calendars (unit and zone) that all limits together may use.
-inline constexpr std::uint32_t kCalendars = 64;
 /// Bytes of one file.
 std::uint64_t file_length(const Capacity& capacity, FileKind file) noexcept;
 /// Bytes of all three files together.

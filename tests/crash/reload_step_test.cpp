@@ -78,7 +78,7 @@ class ReloadStep : public testing::Test {
         const auto report = world.publish(*next);
         world.pass(1);
         while (!world.publisher().sweep(64)) {}
-        moments.push_back({report.effective_ns, (*next)[0].burst});
+        moments.push_back({report.effective_ns, (*next)[0].windows[0].burst});
       }
       stepper.finish();
       judge(world, c.used, asked, moments);

@@ -54,7 +54,10 @@ World::World(std::vector<rule::LimitSettings> limits, WorldOptions options) {
                       .limits = options.limits,
                       .processes = options.processes,
                       .stripes = options.stripes,
-                      .events = options.events};
+                      .events = options.events,
+                      .overrides = options.overrides,
+                      .tops = options.tops,
+                      .calendars = options.calendars};
   segment.clock = options.clock;
   auto made = shm::Segment::create_files(directory_.fd(), segment);
   if (!made) give_up(made.error().text());

@@ -64,6 +64,9 @@ struct WorldOptions {
   std::uint32_t processes = 4;
   std::uint32_t stripes = 3;
   std::uint32_t events = 8;
+  std::uint32_t overrides = 4;
+  std::uint32_t tops = 1;
+  std::uint32_t calendars = 2;
   shm::ClockKind clock = shm::ClockKind::Stepped;
 };
 
