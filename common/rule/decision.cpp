@@ -17,6 +17,14 @@ Report report_of(const DecisionData& d) noexcept {
   return out;
 }
 
+void set_report(DecisionData& d, const Report& report) noexcept {
+  d.computed = true;
+  d.mult = report.remaining;
+  d.base_t = report.retry_after_ns;
+  d.base_n = report.reset_after_ns;
+  d.burst = report.starts_in_ns;
+}
+
 }  // namespace cutwater::rule
 
 namespace cutwater {
@@ -49,7 +57,9 @@ Nanos Decision::reset_after() const noexcept { return nanos(rule::report_of(data
 Nanos Decision::starts_in() const noexcept { return nanos(rule::report_of(data_).starts_in_ns); }
 
 std::uint64_t Decision::charged() const noexcept {
-  if (!allowed() || data_.slot == nullptr) return 0;
+  if (!allowed()) return 0;
+  if (data_.receipt == Receipt::Several) return data_.tokens;
+  if (data_.slot == nullptr) return 0;
   return static_cast<std::uint64_t>(data_.cost) >> data_.f;
 }
 

@@ -50,8 +50,9 @@ template <Mode mode>
         return repair(view, frame, member);
       }
     }
-    const rule::Step step = rule::charge(frame.piece, frame.n, tat, frame.cost, frame.reserve);
-    if (!step.granted || frame.never || frame.cost == 0 || mode == Mode::Look) {
+    Units cost;
+    const rule::Step step = detail::step_of(frame, frame.n, tat, cost);
+    if (!step.granted || frame.never || cost == 0 || mode == Mode::Look) {
       if (mode == Mode::Charge && !step.granted && !guarded(Guard::RefusalWritesNothing)) {
         cas16(member.slot, member.word, {tag, static_cast<std::uint64_t>(step.eff)});
       }
@@ -59,7 +60,7 @@ template <Mode mode>
       if (!step.granted || frame.never) {
         detail::fill_refusal(frame, step.eff, out);
       } else {
-        detail::fill_grant(frame, nullptr, tag, step.y, out);
+        detail::fill_grant(frame, nullptr, tag, step.y, cost, out);
       }
       return guarded(Guard::GenerationBeforeSwap) && view.current() != frame.c ? Attempt::StartOver
                                                                                : Attempt::Done;
@@ -71,7 +72,7 @@ template <Mode mode>
     CUTWATER_SYNC_POINT("bucket.before_swap");
     const Word16 next{tag, static_cast<std::uint64_t>(step.y)};
     if (cas16(member.slot, member.word, next)) {
-      detail::fill_grant(frame, member.slot, tag, step.y, out);
+      detail::fill_grant(frame, member.slot, tag, step.y, cost, out);
       return Attempt::Done;
     }
     // Lost. Same entry: compute again with the same stamp, since equal words are equal states.
@@ -87,8 +88,9 @@ template <Mode mode>
 Attempt decide_absent(const View& view, const BucketAsk& ask, const Place& place,
                       const Frame& frame, std::uint64_t& hint, DecisionData& out) noexcept {
   const Units debt = detail::overflow_tat(view, frame, ask.limit.index);
-  const rule::Step step = rule::charge(frame.piece, frame.n, debt, frame.cost, frame.reserve);
-  if (mode == Mode::Charge && step.granted && !frame.never && frame.cost > 0) {
+  Units cost;
+  const rule::Step step = detail::step_of(frame, frame.n, debt, cost);
+  if (mode == Mode::Charge && step.granted && !frame.never && cost > 0) {
     Attempt attempt = detail::insert(view, ask, place, frame, hint, out);
     if (attempt == Attempt::NoPlace) attempt = detail::without_place(view, ask, place, frame, out);
     return attempt;
@@ -97,7 +99,7 @@ Attempt decide_absent(const View& view, const BucketAsk& ask, const Place& place
     detail::fill_refusal(frame, step.eff, out);
     if (!frame.never && detail::refused_by_overflow(frame, debt)) out.flags |= Decision::kOverflow;
   } else {
-    detail::fill_grant(frame, nullptr, 0, step.y, out);
+    detail::fill_grant(frame, nullptr, 0, step.y, cost, out);
   }
   return view.current() == frame.c ? Attempt::Done : Attempt::StartOver;
 }
@@ -108,7 +110,7 @@ template <Mode mode>
 [[gnu::always_inline]] inline Attempt attempt_once(const View& view, const BucketAsk& ask,
                                                    const Frame& frame, std::uint64_t& hint,
                                                    DecisionData& out) noexcept {
-  const std::uint64_t fp_bits = fingerprint(ask.key, detail::kWindow0) << kFingerprintShift;
+  const std::uint64_t fp_bits = fingerprint(ask.key, frame.window) << kFingerprintShift;
   if (hint < view.slot_count) {
     Word16* slot = view.slots + hint;
     const Word16 word = load16(slot);
@@ -116,7 +118,7 @@ template <Mode mode>
       return charge_member<mode>(view, frame, {slot, word}, out);
     }
   }
-  const Place place = place_of(view, ask.key, detail::kWindow0);
+  const Place place = place_of(view, ask.key, frame.window);
   const Member member = detail::find_member(view, frame, place, ask.limit.index);
   if (member.slot != nullptr) [[likely]] {
     hint = static_cast<std::uint64_t>(member.slot - view.slots);
@@ -145,6 +147,7 @@ Outcome decide(const View& view, const BucketAsk& ask, std::int64_t t, std::uint
       case FrameStatus::ReadClockAgain: t = view.clock.now(); continue;
       case FrameStatus::Gone: return Outcome::LimitGone;
       case FrameStatus::Superseded: return Outcome::Superseded;
+      case FrameStatus::Changed: return Outcome::Changed;
     }
     if (attempt_once<mode>(view, ask, frame, hint, out) == Attempt::Done) [[likely]]
       return Outcome::Answered;
@@ -171,13 +174,20 @@ Outcome charge(const View& view, const BucketAsk& ask, std::uint64_t& hint,
 
 Outcome charge_at(const View& view, const BucketAsk& ask, std::int64_t t, std::uint64_t& hint,
                   DecisionData& out) noexcept {
-  if (ask.max_wait_ns == 0) return charge_inline(view, ask.limit, ask.key, ask.cost, t, hint, out);
+  const bool plain = ask.max_wait_ns == 0 && ask.window == 0 && ask.rule == 0 &&
+                     ask.take == Take::Cost;
+  if (plain) return charge_inline(view, ask.limit, ask.key, ask.cost, t, hint, out);
   return decide<Mode::Charge>(view, ask, t, hint, out);
+}
+
+Outcome look_at(const View& view, const BucketAsk& ask, std::int64_t t, std::uint64_t& hint,
+                DecisionData& out) noexcept {
+  return decide<Mode::Look>(view, ask, t, hint, out);
 }
 
 Outcome look(const View& view, const BucketAsk& ask, std::uint64_t& hint,
              DecisionData& out) noexcept {
-  return decide<Mode::Look>(view, ask, view.clock.now(), hint, out);
+  return look_at(view, ask, view.clock.now(), hint, out);
 }
 
 bool undo(const View&, const DecisionData& receipt) noexcept {
@@ -194,30 +204,51 @@ bool undo(const View&, const DecisionData& receipt) noexcept {
   return cas16(slot, expected, {receipt.tag, before});
 }
 
-bool reset(const View& view, LimitRef limit, KeyHash key) noexcept {
-  BucketAsk ask;
-  ask.limit = limit;
-  ask.key = key;
+Outcome credit_window(const View& view, const BucketAsk& ask, std::uint64_t tokens,
+                      bool& had_debt) noexcept {
+  had_debt = false;
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
     Frame frame;
-    const FrameStatus status = detail::read_frame(view, ask, view.clock.now(), frame);
-    if (status == FrameStatus::ReadClockAgain) continue;
-    if (status != FrameStatus::Ready) return false;
-    const Place place = place_of(view, key, detail::kWindow0);
-    Member member = detail::find_member(view, frame, place, limit.index);
-    if (member.slot == nullptr) return false;
+    switch (detail::read_frame(view, ask, view.clock.now(), frame)) {
+      case FrameStatus::Ready: break;
+      case FrameStatus::ReadClockAgain: continue;
+      case FrameStatus::Gone: return Outcome::LimitGone;
+      case FrameStatus::Superseded: return Outcome::Superseded;
+      case FrameStatus::Changed: return Outcome::Changed;
+    }
+    const Place place = place_of(view, ask.key, frame.window);
+    Member member = detail::find_member(view, frame, place, ask.limit.index);
+    if (member.slot == nullptr) {
+      if (view.current() != frame.c) continue;
+      return Outcome::Answered;
+    }
     Units tat = 0;
     if (!detail::tat_of(view, frame, rule_of(member.word.lo), static_cast<Units>(member.word.hi),
                         tat))
       continue;
+    // What is owed at most is within reach: a credit beyond it is a full bucket.
+    const Units owed = std::max<Units>(0, rule::effective(frame.piece, frame.n, tat) - frame.n);
+    const bool all = tokens > static_cast<std::uint64_t>(owed) >> frame.f;
+    const Units less = all ? owed : static_cast<Units>(tokens << frame.f);
+    Units next = frame.n + owed - less;
+    if (!guarded(Guard::CreditNotBelowFull)) next = tat - static_cast<Units>(tokens << frame.f);
     // The entry stays: a full bucket carries no information, and the place can be taken by whoever
     // comes next.
     const std::uint64_t tag = (member.word.lo & ~kTagRuleMask) | frame.id;
     if (view.current() != frame.c) continue;
-    if (cas16(member.slot, member.word, {tag, static_cast<std::uint64_t>(frame.n)}))
-      return tat > frame.n;
+    if (cas16(member.slot, member.word, {tag, static_cast<std::uint64_t>(next)})) {
+      had_debt = tat > frame.n;
+      return Outcome::Answered;
+    }
   }
-  return false;
+  return Outcome::Answered;
+}
+
+bool reset(const View& view, LimitRef limit, KeyHash key) noexcept {
+  const BucketAsk ask{.limit = limit, .key = key};
+  bool had_debt = false;
+  (void)credit_window(view, ask, kMaxCost * 4, had_debt);
+  return had_debt;
 }
 
 void prefetch(const View& view, KeyHash key) noexcept {

@@ -44,25 +44,26 @@ bool claim_expired(std::uint64_t claim, std::int64_t t) noexcept {
 // neighbours often share it.
 class Judge {
  public:
-  Judge(const View& view, const Frame& frame, std::int64_t t) noexcept
-      : view_(view), frame_(frame), t_(t) {}
+  Judge(const View& view, std::uint64_t c, std::uint16_t asker, std::int64_t t) noexcept
+      : view_(view), c_(c), asker_(asker), t_(t) {}
 
   bool overwritable(Word16 word) noexcept {
     if (word.lo == 0) return true;
     if (is_claim(word.lo)) return claim_expired(word.hi, t_);
-    const std::uint16_t id = guarded(Guard::JudgedByOwnRule) ? rule_of(word.lo) : frame_.id;
+    const std::uint16_t id = guarded(Guard::JudgedByOwnRule) ? rule_of(word.lo) : asker_;
+    if (id == kBanRuleId) return static_cast<std::int64_t>(word.hi) <= t_;
     if (id != id_) {
       id_ = id;
-      known_ = id < view_.rule_count && read_once(view_.rule(frame_.c, id).kind) ==
-                                            static_cast<std::uint8_t>(RuleKind::Token);
-      full_ = known_ ? full_level(view_.rule(frame_.c, id), t_) : 0;
+      known_ = id < view_.rule_count && is_bucket_kind(view_.rule(c_, id));
+      full_ = known_ ? full_level(view_, c_, view_.rule(c_, id), t_) : 0;
     }
     return !known_ || static_cast<Units>(word.hi) <= full_;
   }
 
  private:
   const View& view_;
-  const Frame& frame_;
+  std::uint64_t c_;
+  std::uint16_t asker_;
   std::int64_t t_;
   std::uint16_t id_ = 0;
   bool known_ = false;
@@ -102,23 +103,14 @@ Claim adopt_or_claim(const View& view, const BucketAsk& ask, const Place& place,
         find_claim(view, frame, place, limit, alt == 0 ? place.first : place.other, alt);
     if (claim.slot != nullptr) return {claim, claim.word.lo, Attempt::Done};
   }
-  Judge judge(view, frame, t1);
-  const Choice first = choose_in(judge, place.first, place.line);
-  Choice chosen = first;
-  std::uint64_t alt = 0;
-  if (first.overwritable < 2) {
-    const Choice other = choose_in(judge, place.other, place.line);
-    if (other.overwritable > first.overwritable) {
-      chosen = other;
-      alt = kTagAlt;
-    }
-  }
-  if (chosen.overwritable == 0)
+  const Vacancy chosen = find_vacancy(view, frame.c, frame.id, place, t1);
+  if (chosen.victim.slot == nullptr)
     return {{}, 0, view.current() == frame.c ? Attempt::NoPlace : Attempt::StartOver};
   if (view.current() != frame.c) return {{}, 0, Attempt::StartOver};
   CUTWATER_SYNC_POINT("insert.before_claim");
-  const Word16 claim{place.fp_bits | alt | kTagTentative | frame.id, make_claim(t1)};
-  if (!cas16(chosen.victim.slot, chosen.victim.word, claim)) return {{}, 0, Attempt::StartOver};
+  const Word16 claim{place.fp_bits | chosen.alt | kTagTentative | frame.id, make_claim(t1)};
+  Word16 seen = chosen.victim.word;
+  if (!cas16(chosen.victim.slot, seen, claim)) return {{}, 0, Attempt::StartOver};
   return {{chosen.victim.slot, claim}, claim.lo, Attempt::Done};
 }
 
@@ -137,7 +129,7 @@ bool rescan(const View& view, const Frame& frame, const Place& place, std::uint3
         const std::uint64_t fields = word.lo & ~(kTagRuleMask | kTagTentative);
         const std::uint16_t id = rule_of(word.lo);
         const bool mine = fields == (place.fp_bits | alt) &&
-                          (id == frame.id || belongs(view, frame.c, id, limit, kWindow0));
+                          (id == frame.id || belongs(view, frame.c, id, limit, frame.window));
         if (!mine) break;
         if (is_claim(word.lo) && !guarded(Guard::InsertLowerAddressWins)) break;
         if (!is_claim(word.lo) || slot < own.slot) {
@@ -152,6 +144,16 @@ bool rescan(const View& view, const Frame& frame, const Place& place, std::uint3
 }
 
 }  // namespace
+
+Vacancy find_vacancy(const View& view, std::uint64_t c, std::uint16_t asker, const Place& place,
+                     std::int64_t t) noexcept {
+  Judge judge(view, c, asker, t);
+  const Choice first = choose_in(judge, place.first, place.line);
+  if (first.overwritable >= 2) return {first.victim, 0};
+  const Choice other = choose_in(judge, place.other, place.line);
+  if (other.overwritable > first.overwritable) return {other.victim, kTagAlt};
+  return {first.victim, 0};
+}
 
 Attempt insert(const View& view, const BucketAsk& ask, const Place& place, const Frame& miss,
                std::uint64_t& hint, DecisionData& out) noexcept {
@@ -175,13 +177,18 @@ Attempt insert(const View& view, const BucketAsk& ask, const Place& place, const
   // seen here (I9).
   const Units debt =
       guarded(Guard::InsertReadsOverflow) ? overflow_tat(view, frame, ask.limit.index) : 0;
-  const rule::Step step = rule::charge(frame.piece, frame.n, debt, frame.cost, frame.reserve);
+  Units cost;
+  const rule::Step step = step_of(frame, frame.n, debt, cost);
   if (view.current() != frame.c) {               // what was computed may be of two images
     withdraw(claim.own);
     return Attempt::StartOver;
   }
-  if (!step.granted) {
+  if (!step.granted || cost == 0) {
     withdraw(claim.own);
+    if (step.granted) {                          // nothing is left to take: it owns nothing
+      fill_grant(frame, nullptr, 0, step.y, 0, out);
+      return Attempt::Done;
+    }
     fill_refusal(frame, step.eff, out);
     if (refused_by_overflow(frame, debt)) out.flags |= Decision::kOverflow;
     return Attempt::Done;
@@ -194,7 +201,7 @@ Attempt insert(const View& view, const BucketAsk& ask, const Place& place, const
   if (!cas16(claim.own.slot, expected, member))
     return Attempt::StartOver;  // adopted, killed or reused
   hint = static_cast<std::uint64_t>(claim.own.slot - view.slots);
-  fill_grant(frame, claim.own.slot, tag, step.y, out);
+  fill_grant(frame, claim.own.slot, tag, step.y, cost, out);
   return Attempt::Done;
 }
 

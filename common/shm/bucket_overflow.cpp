@@ -38,17 +38,18 @@ Attempt refuse(const View& view, const Frame& frame, Units level, DecisionData& 
 Attempt share(const View& view, const BucketAsk& ask, const Place& place, Frame frame,
               DecisionData& out) noexcept {
   const std::uint32_t limit = ask.limit.index;
-  Word16* word = &view.limits[limit].overflow[kWindow0];
+  Word16* word = &view.limits[limit].overflow[frame.window];
   const std::int64_t lead = view.clock.is_stepped() ? 0 : kLeadNs;
-  const Units ahead = rule::units_at(frame.piece, frame.t + lead);
+  const Units ahead = clock_of(frame, frame.t + lead);
   Word16 seen = load16(word);
   Units tat = 0;
   const std::uint16_t id = rule_of(seen.lo);
-  if (seen.lo != 0 && (id == frame.id || belongs(view, frame.c, id, limit, kWindow0)) &&
+  if (seen.lo != 0 && (id == frame.id || belongs(view, frame.c, id, limit, frame.window)) &&
       !tat_of(view, frame, id, static_cast<Units>(seen.hi), tat)) {
     return Attempt::StartOver;
   }
-  const rule::Step step = rule::charge(frame.piece, ahead, tat, frame.cost, frame.reserve);
+  Units cost;
+  const rule::Step step = step_of(frame, ahead, tat, cost);
   if (!step.granted) return refuse(view, frame, rule::effective(frame.piece, frame.n, tat), out);
   if (view.current() != frame.c) return Attempt::StartOver;
   const Word16 charged{frame.id, static_cast<std::uint64_t>(step.y)};
@@ -57,27 +58,29 @@ Attempt share(const View& view, const BucketAsk& ask, const Place& place, Frame 
   CUTWATER_SYNC_POINT("overflow.after_charge");
   const auto give_back = [&] {
     Word16 mine = charged;
-    cas16(word, mine, {frame.id, static_cast<std::uint64_t>(step.y - frame.cost)});
+    cas16(word, mine, {frame.id, static_cast<std::uint64_t>(step.y - cost)});
     return Attempt::StartOver;
   };
   if (guarded(Guard::OverflowRescan) && key_has_place(view, frame, place, limit))
     return give_back();
   std::int64_t stamp = guarded(Guard::OverflowSecondClock) ? view.clock.now() : frame.t;
-  if (guarded(Guard::OverflowSecondClock) && rule::units_at(frame.piece, stamp) > step.eff)
+  if (guarded(Guard::OverflowSecondClock) && clock_of(frame, stamp) > step.eff)
     return give_back();
   // A reload since: by the new rule a member may have been made, spent, refilled and replaced
   // beyond x.
   if (view.current() != frame.c) return give_back();
   if (guarded(Guard::OverflowWaitsForStart) && frame.reserve == 0 && lead != 0) {
-    const std::int64_t start = rule::time_when(frame.piece, step.y - frame.piece.burst);
+    const Units begins = step.y - frame.piece.burst;
+    std::int64_t start = frame.calendar ? frame.next_edge : rule::time_when(frame.piece, begins);
+    if (frame.calendar && begins <= frame.n) start = stamp;
     std::int64_t seen_t = stamp;
     for (int reads = 0; seen_t < start && reads < kMaxClockReads; ++reads)
       seen_t = view.clock.now();
     stamp = std::max(stamp, start);
   }
   frame.t = stamp;
-  frame.n = rule::units_at(frame.piece, stamp);
-  fill_grant(frame, word, frame.id, step.y, out);
+  frame.n = clock_of(frame, stamp);
+  fill_grant(frame, word, frame.id, step.y, cost, out);
   out.flags |= Decision::kOverflow;
   return Attempt::Done;
 }
@@ -93,7 +96,7 @@ Attempt without_place(const View& view, const BucketAsk& ask, const Place& place
       out.flags |= Decision::kDegraded | Decision::kOverflow | Decision::kHint;
       return Attempt::Done;
     case 2:                                        // rule::OnFull::Allow
-      fill_grant(frame, nullptr, 0, frame.n + frame.cost, out);
+      fill_grant(frame, nullptr, 0, frame.n + frame.cost, frame.cost, out);
       out.flags |= Decision::kDegraded | Decision::kOverflow;
       return Attempt::Done;
     default:

@@ -33,10 +33,57 @@ inline rule::Piece read_piece_at(const RuleRecord& r, std::int64_t t) noexcept {
   return read_after(r);
 }
 
-/// Everything at or below this carries no information at `t` by this rule (L12, I7).
-inline rule::Units full_level(const RuleRecord& r, std::int64_t t) noexcept {
+inline bool is_kind(const RuleRecord& r, RuleKind kind) noexcept {
+  return read_once(r.kind) == static_cast<std::uint8_t>(kind);
+}
+
+/// True when entries of this kind are buckets of a key in one window.
+inline bool is_bucket_kind(const RuleRecord& r) noexcept {
+  return is_kind(r, RuleKind::Token) || is_kind(r, RuleKind::Calendar);
+}
+
+// ---- calendars: a clock that goes in steps -----------------------------------------------------
+
+/// k(t): the number of the period that holds t. Beyond the last edge the last period repeats.
+std::uint64_t period_at(const CalendarRecord& calendar, std::int64_t t) noexcept;
+/// When period `k` begins; the record's valid_from for one that had begun by then; kNeverNs beyond
+/// the horizon.
+std::int64_t period_start(const CalendarRecord& calendar, std::uint64_t k) noexcept;
+/// True when t lies beyond the last known edge.
+bool is_extrapolated(const CalendarRecord& calendar, std::int64_t t) noexcept;
+
+/// N(t) of a RuleKind::Calendar on `piece` of it: base_n + k(t) * mult.
+rule::Units steps_at(const CalendarRecord& calendar, const rule::Piece& piece,
+                     std::int64_t t) noexcept;
+/// Smallest t with N(t) >= units on `piece`; kNeverNs when its clock stands still or beyond the
+/// horizon.
+std::int64_t step_when(const CalendarRecord& calendar, const rule::Piece& piece,
+                       rule::Units units) noexcept;
+
+/// The calendar of a rule; nullptr when the index is none of this segment's.
+inline const CalendarRecord* calendar_of(const View& view, std::uint64_t c,
+                                         const RuleRecord& r) noexcept {
+  const std::uint32_t index = read_once(r.calendar);
+  return index < view.calendar_count ? &view.calendar(c, index) : nullptr;
+}
+
+/// N(t) of a rule of any kind on `piece` of it.
+inline rule::Units clock_at(const View& view, std::uint64_t c, const RuleRecord& r,
+                            const rule::Piece& piece, std::int64_t t) noexcept {
+  if (is_kind(r, RuleKind::Calendar)) [[unlikely]] {
+    const CalendarRecord* calendar = calendar_of(view, c, r);
+    return calendar == nullptr ? piece.base_n : steps_at(*calendar, piece, t);
+  }
+  if (is_kind(r, RuleKind::Time)) [[unlikely]] return t;
+  return rule::units_at(piece, t);
+}
+
+/// Everything at or below this carries no information at `t` by this rule of image `c` (L12, I7).
+inline rule::Units full_level(const View& view, std::uint64_t c, const RuleRecord& r,
+                              std::int64_t t) noexcept {
+  if (is_kind(r, RuleKind::Time)) [[unlikely]] return t;
   const rule::Piece piece = read_piece_at(r, t);
-  return rule::full_at(piece, rule::units_at(piece, t));
+  return rule::full_at(piece, clock_at(view, c, r, piece, t));
 }
 
 }  // namespace cutwater::shm

@@ -85,7 +85,7 @@ void count_slot(Verifier& verifier, std::uint64_t index) {
   const RuleRecord* rule = verifier.known_rule(rule_of(word.lo));
   if (rule == nullptr || !numbers_fit(*rule)) return;
   const auto tat = static_cast<std::int64_t>(word.hi);
-  if (tat > full_level(*rule, verifier.now())) ++verifier.report.in_debt;
+  if (tat > full_level(verifier.view, verifier.c, *rule, verifier.now())) ++verifier.report.in_debt;
 }
 
 std::string check_overflow(const Verifier& verifier, std::uint32_t index) {
