@@ -44,6 +44,9 @@ inline constexpr std::size_t kMaxAdmitItems = 8;
 inline constexpr int kAdmitRounds = 4;
 /// `remaining` of an unlimited key: as many as one ask may want.
 inline constexpr std::uint64_t kRemainingUnlimited = kMaxCost;
+/// Bits of DecisionNumbers::notes, for whoever counts the answer of admit, look or charge_after.
+inline constexpr std::uint8_t kNoteOverridden = 1;   ///< an override decided
+inline constexpr std::uint8_t kNoteUnlimited = 2;    ///< allowed without a bucket
 /// A ban without an end.
 inline constexpr std::int64_t kBanForever = std::int64_t{1} << 62;
 
