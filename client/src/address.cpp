@@ -33,16 +33,18 @@ Result<Address> parse(std::string_view text, std::string origin) {
                                                 "unix:/run/cutwater/main/cutwater.sock"};
   }
   std::string_view path = text.substr(5);
+  bool ask = false;
   if (const std::size_t mark = path.find('?'); mark != std::string_view::npos) {
-    if (path.substr(mark) == "?ask") {
-      return Error{Errc::Unsupported, shown + "asking over the socket is not built into this "
-                                              "version; without ?ask the memory is mapped"};
+    if (path.substr(mark) != "?ask") {
+      return Error{Errc::InvalidArgument, shown + "unknown option \"" +
+                                              std::string(path.substr(mark)) +
+                                              "\" behind the path; there is ?ask"};
     }
-    return Error{Errc::InvalidArgument, shown + "unknown option \"" +
-                                            std::string(path.substr(mark)) + "\" behind the path"};
+    ask = true;
+    path = path.substr(0, mark);
   }
   if (path.empty()) return Error{Errc::InvalidArgument, shown + "the path is missing"};
-  return Address{std::string(path), std::move(origin)};
+  return Address{std::string(path), std::move(origin), ask};
 }
 
 /// No socket anywhere: each place, and what to do about it (C062).
@@ -81,7 +83,7 @@ Result<Address> find_address(std::string_view given) {
 
 Result<Address> first_socket(const std::vector<std::string>& places) {
   for (const std::string& place : places) {
-    if (is_socket(place)) return Address{place, "usual place"};
+    if (is_socket(place)) return Address{place, "usual place", false};
   }
   return nothing_found(places);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Address: which daemon is meant. `unix:PATH`, or nothing, which means $CUTWATER_ADDRESS and, when
+// Address: which daemon is meant. `unix:PATH`, `unix:PATH?ask` (over the socket even where the
+// memory may be mapped), or nothing, which means $CUTWATER_ADDRESS and, when
 // that is unset or empty too, the usual places in order (the same as the daemon's own, design 4.1):
 //
 //   $RUNTIME_DIRECTORY   /run/cutwater/main   $XDG_RUNTIME_DIR/cutwater/main
@@ -20,10 +21,11 @@ namespace cutwater::client {
 struct Address {
   std::string path;          ///< of the socket, absolute or relative as given
   std::string origin;        ///< for messages: "address given", "CUTWATER_ADDRESS", "usual place"
+  bool ask = false;          ///< `?ask`
 };
 
-/// InvalidArgument: not an address of ours, with the forms there are. Unsupported: `tcp:`, or
-/// `?ask`. NoDaemon: none of the usual places has a socket; the text names each, and what to start
+/// InvalidArgument: not an address of ours, with the forms there are. Unsupported: `tcp:`.
+/// NoDaemon: none of the usual places has a socket; the text names each, and what to start
 /// or mount (C062).
 Result<Address> find_address(std::string_view given);
 

@@ -79,6 +79,8 @@ class Connection {
 
   /// Closes this process's copy of the descriptor without a word, after fork().
   void abandon() noexcept;
+  /// Gives the descriptor away, behind hello(): somebody else goes on with the session.
+  shm::UniqueFd release() noexcept { return std::move(fd_); }
 
   /// The descriptor, or -1 when closed.
   int fd() const noexcept { return fd_.get(); }

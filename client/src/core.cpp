@@ -10,12 +10,16 @@
 #include "base/fork_page.hpp"
 #include "config/words.hpp"
 #include "src/core_registry.hpp"
+#include "src/daemon_link.hpp"
 #include "src/known_key.hpp"
 #include "src/thread_counter.hpp"
 #include "src/thread_lease.hpp"
 
 namespace cutwater {
 namespace {
+
+/// What `current` of a core without a memory is read from: no rules, and never any.
+shm::RulesControl no_rules{};
 
 constexpr std::size_t kNamesShown = 3;
 constexpr std::size_t kNameBytesShown = 63;
@@ -62,13 +66,6 @@ Error unknown_limit(const shm::View& view, std::string_view instance, std::strin
 
 }  // namespace
 
-Client::Core::Core(shm::Segment segment, Attached attached)
-    : segment_(std::move(segment)), instance_(std::move(attached.instance)) {
-  row_ = {attached.row.index, attached.row.generation, process_life()};
-  attached_.emplace(std::move(attached));
-  start();
-}
-
 Client::Core::Core(shm::Segment segment, Private own)
     : segment_(std::move(segment)), instance_(std::move(own.instance)) {
   row_ = {own.row.index, own.row.generation, process_life()};
@@ -76,8 +73,29 @@ Client::Core::Core(shm::Segment segment, Private own)
   start();
 }
 
+Client::Core::Core(shm::Segment segment, Attached attached, client::DaemonLink* link)
+    : segment_(std::move(segment)), instance_(std::move(attached.instance)), link_(link) {
+  row_ = {attached.row.index, attached.row.generation, process_life()};
+  attached_.emplace(std::move(attached));
+  start();
+}
+
+Client::Core::Core(shm::Segment segment, Attached attached,
+                   std::unique_ptr<client::DaemonLink> link)
+    : Core(std::move(segment), std::move(attached), link.get()) {
+  owned_link_ = std::move(link);
+  owned_link_->set_head(*this);
+}
+
+Client::Core::Core(std::unique_ptr<client::DaemonLink> link) : link_(link.get()) {
+  owned_link_ = std::move(link);
+  owned_link_->set_head(*this);
+  start();
+}
+
 void Client::Core::start() noexcept {
-  view_ = segment_.view();
+  if (segment_) view_ = segment_->view();
+  else view_.rules_control = &no_rules;
   number_ = detail::next_client_number();
   if (own_ && own_->clock) own_->clock->add(&view_);
   detail::prepare_thread_exit();
@@ -86,8 +104,9 @@ void Client::Core::start() noexcept {
 }
 
 Client::Core::~Core() {
-  detail::give_back_leases(number_);
+  if (segment_) detail::give_back_leases(number_);
   detail::unregister_core(*this);
+  owned_link_.reset();
   if (own_ && own_->clock) own_->clock->remove(&view_);
   if (client::Connection* link = connection()) link->bye();
   detail::LimitState* state = limits_.load(std::memory_order_acquire);
@@ -98,17 +117,54 @@ Client::Core::~Core() {
   }
 }
 
-Result<detail::LimitState*> Client::Core::limit(std::string_view name) {
-  // acquire: pairs with the release below, so the record found is whole.
+detail::LimitState* Client::Core::known(std::string_view name) const noexcept {
+  // acquire: pairs with the release in add(), so the record found is whole.
   detail::LimitState* known = limits_.load(std::memory_order_acquire);
-  for (; known != nullptr; known = known->next) {
-    if (known->owner.name == name) return known;
-  }
-  const shm::LimitRef ref = shm::find_limit(view_, name);
-  if (ref.index == shm::kNoLimit) return unknown_limit(view_, instance_, name);
+  while (known != nullptr && known->owner.name != name) known = known->next;
+  return known;
+}
 
-  auto* state = new (std::nothrow) detail::LimitState;
+bool Client::Core::has_record(std::string_view name, const void* owner) const noexcept {
+  const detail::LimitState* known = limits_.load(std::memory_order_acquire);
+  while (known != nullptr && known != owner) known = known->next;
+  return known != nullptr && known->owner.name == name;
+}
+
+Result<detail::LimitState*> Client::Core::limit(std::string_view name) {
+  const bool left = !segment_ || (view_.current() & shm::kCurrentSupersededBit) != 0;
+  if (link_ != nullptr && left) return link_->limit(*this, name);
+  if (detail::LimitState* const found = find(name)) return found;
+  if (shm::find_limit(view_, name).index == shm::kNoLimit) {
+    return unknown_limit(view_, instance_, name);
+  }
+  return Error{Errc::NoMemory, "no memory for the record of a limit"};
+}
+
+detail::LimitState* Client::Core::find(std::string_view name) noexcept {
+  if (detail::LimitState* const found = known(name)) return found;
+  const shm::LimitRef ref = shm::find_limit(view_, name);
+  if (ref.index == shm::kNoLimit) return nullptr;
+  detail::LimitState* const state = make_record(name);
+  if (state == nullptr) return nullptr;
+  state->ref.store(detail::pack_ref(ref), std::memory_order_relaxed);
+  state->secret = shm::make_limit_secret(view_.secret, name);
+  detail::prepare_plain_rule(*state);
+  detail::refresh(*state, view_.current());
+  return add(state);
+}
+
+Result<detail::LimitState*> Client::Core::add_away(std::string_view name,
+                                                   std::uint32_t max_waiting) {
+  detail::LimitState* const state = make_record(name);
   if (state == nullptr) return Error{Errc::NoMemory, "no memory for the record of a limit"};
+  state->away.store(true, std::memory_order_relaxed);
+  state->max_waiting.store(max_waiting, std::memory_order_relaxed);
+  return add(state);
+}
+
+detail::LimitState* Client::Core::make_record(std::string_view name) const noexcept {
+  auto* const state = new (std::nothrow) detail::LimitState;
+  if (state == nullptr) return nullptr;
   std::memcpy(state->name, name.data(), std::min(name.size(), sizeof state->name - 1));
   state->owner.name = {state->name, name.size()};
   state->view = &view_;
@@ -116,19 +172,29 @@ Result<detail::LimitState*> Client::Core::limit(std::string_view name) {
   state->life = &fork_page().life;
   state->client = number_;
   state->number = detail::next_limit_number();
-  state->ref.store(detail::pack_ref(ref), std::memory_order_relaxed);
+  state->link = link_;
   state->decided_by = is_private() ? DecidedBy::Private : DecidedBy::Memory;
-  state->secret = shm::make_limit_secret(view_.secret, name);
-  detail::prepare_plain_rule(*state);
-  detail::refresh(*state, view_.current());
+  return state;
+}
 
+detail::LimitState* Client::Core::add(detail::LimitState* state) noexcept {
   // A list and not a locked table: a forked child may find a lock held by a thread it has not got.
   // Two threads that ask for a new name at once make two records; both are good.
   state->next = limits_.load(std::memory_order_relaxed);
-  // PUBLISHES the record to the loop above.
+  // PUBLISHES the record to the loops above.
   while (!limits_.compare_exchange_weak(state->next, state, std::memory_order_release,
                                         std::memory_order_relaxed)) {}
   return state;
+}
+
+std::int64_t Client::Core::now_ns() noexcept {
+  const bool left = !segment_ || (view_.current() & shm::kCurrentSupersededBit) != 0;
+  return link_ != nullptr && left ? link_->now_ns() : view_.clock.now();
+}
+
+ClientStatus Client::Core::status() const {
+  if (link_ != nullptr) return link_->status();
+  return {};
 }
 
 client::Connection* Client::Core::connection() noexcept {
@@ -142,6 +208,7 @@ shm::RowGrant Client::Core::row() const noexcept {
 }
 
 void Client::Core::on_fork() noexcept {
+  if (owned_link_) owned_link_->on_fork();
   if (attached_) attached_->connection.abandon();
 }
 
@@ -159,7 +226,8 @@ Result<Limit> Client::limit(std::string_view name) {
 }
 
 Result<void> Client::reload(std::string_view yaml) { return core_->reload(yaml); }
-Nanos Client::now() const noexcept { return Nanos{core_->view().clock.now()}; }
+ClientStatus Client::status() const { return core_->status(); }
+Nanos Client::now() const noexcept { return Nanos{core_->now_ns()}; }
 std::string_view Client::instance() const noexcept { return core_->instance(); }
 
 }  // namespace cutwater

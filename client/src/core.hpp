@@ -23,6 +23,10 @@
 #include "src/connection.hpp"
 #include "src/limit_state.hpp"
 
+namespace cutwater::client {
+class DaemonLink;
+}
+
 namespace cutwater {
 
 class Client::Core {
@@ -42,8 +46,13 @@ class Client::Core {
     std::string instance;
   };
 
-  Core(shm::Segment segment, Attached attached);
   Core(shm::Segment segment, Private own);
+  /// The core an opened Client stands on, with the memory it got first.
+  Core(shm::Segment segment, Attached attached, std::unique_ptr<client::DaemonLink> link);
+  /// The same without a memory: every record is away.
+  explicit Core(std::unique_ptr<client::DaemonLink> link);
+  /// A further memory of an opened Client.
+  Core(shm::Segment segment, Attached attached, client::DaemonLink* link);
   ~Core();
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;
@@ -51,12 +60,28 @@ class Client::Core {
   /// The record of a limit; made at the first ask for its name.
   Result<detail::LimitState*> limit(std::string_view name);
 
+  /// The same without a word: nullptr for a name that is unknown here, or without memory for it.
+  detail::LimitState* find(std::string_view name) noexcept;
+  /// The record of a name that was asked for before, or nullptr.
+  detail::LimitState* known(std::string_view name) const noexcept;
+  /// True: `owner` is a record of that name here.
+  bool has_record(std::string_view name, const void* owner) const noexcept;
+  /// A record that is decided through the link only. `name` is a name.
+  Result<detail::LimitState*> add_away(std::string_view name, std::uint32_t max_waiting);
+
+  /// Segment time where limits are decided now.
+  std::int64_t now_ns() noexcept;
+  ClientStatus status() const;
+
   /// In-memory only: see Client::reload().
   Result<void> reload(std::string_view yaml);
 
   const shm::View& view() const noexcept { return view_; }
-  const shm::Segment& segment() const noexcept { return segment_; }
+  /// Not of a core without a memory.
+  const shm::Segment& segment() const noexcept { return *segment_; }
   std::string_view instance() const noexcept { return instance_; }
+  /// Once, by open(), before anybody else has this core.
+  void set_instance(std::string name) { instance_ = std::move(name); }
   bool is_private() const noexcept { return own_.has_value(); }
   /// Number of this client in this process; never used twice.
   std::uint64_t number() const noexcept { return number_; }
@@ -72,8 +97,10 @@ class Client::Core {
 
  private:
   void start() noexcept;
+  detail::LimitState* make_record(std::string_view name) const noexcept;
+  detail::LimitState* add(detail::LimitState* state) noexcept;
 
-  shm::Segment segment_;
+  std::optional<shm::Segment> segment_;
   shm::View view_;                       ///< copy: one step less on the decision path
   std::string instance_;
   detail::ClientRow row_;
@@ -81,6 +108,8 @@ class Client::Core {
   std::atomic<detail::LimitState*> limits_{nullptr};
   std::optional<Attached> attached_;
   std::optional<Private> own_;
+  client::DaemonLink* link_ = nullptr;
+  std::unique_ptr<client::DaemonLink> owned_link_;
 };
 
 /// A clock moved by hand and the segments that follow it.

@@ -12,6 +12,7 @@
 #include <cutwater/decision.hpp>
 
 #include "shm/bucket_fast.hpp"
+#include "src/elsewhere.hpp"
 #include "src/limit_state.hpp"
 #include "src/thread_counter.hpp"
 #include "src/thread_lease.hpp"
@@ -70,11 +71,13 @@ void decide_plainly(LimitState& state, shm::KeyHash key, std::uint64_t cost, std
 }
 
 /// One charge with everything around it. `cost` (over 0) and the key were checked; `hash_key()`
-/// makes the key's hash, as late as is good for the machine. Fills all of `out`.
+/// makes the key's hash, as late as is good for the machine, `hash_key.elsewhere(cost, answer)`
+/// asks where a record that is away wants it. Fills all of `answer`.
 template <class HashKey>
 [[gnu::always_inline]] inline void decide_hashing(LimitState& state, HashKey&& hash_key,
                                                   std::uint64_t cost, std::uint64_t& hint,
-                                                  DecisionData& out) noexcept {
+                                                  Decision& answer) noexcept {
+  DecisionData& out = answer.data();
   const shm::View& view = *state.view;
   shm::KeyHash key;
   const bool hash_first = !shm::likely_cached(view);
@@ -86,7 +89,10 @@ template <class HashKey>
   }
   // First of all that can wait for it: reading the clock takes longer than the rest, which runs in
   // its shadow. An older stamp is never wrong, only a little stricter.
-  if (!is_plain(state)) [[unlikely]] return decide_closely(state, hash_key(), cost, hint, out);
+  if (!is_plain(state)) [[unlikely]] {
+    if (is_away(state)) return hash_key.elsewhere(cost, answer);
+    return decide_closely(state, hash_key(), cost, hint, out);
+  }
   const ThreadCounter& counter = counter_for(state);
   const std::int64_t t = view.clock.now();
   const shm::LimitRef ref = unpack_ref(state.ref.load(std::memory_order_relaxed));
@@ -101,12 +107,6 @@ template <class HashKey>
   out.owner = &state;
   out.decided_by = state.decided_by;
   if (answered) [[likely]] count(counter, index, cost, out);
-}
-
-/// The same for a key whose hash is there.
-[[gnu::always_inline]] inline void decide(LimitState& state, shm::KeyHash key, std::uint64_t cost,
-                                          std::uint64_t& hint, DecisionData& out) noexcept {
-  decide_hashing(state, [key] { return key; }, cost, hint, out);
 }
 
 /// A look, the answer to a cost of 0 too: writes nothing, counts nothing. Fills all of `out`.

@@ -31,7 +31,9 @@ namespace {
                                                 std::uint64_t cost) noexcept {
   Decision answer;
   std::uint64_t hint = shm::kNoSlot;
-  if (key.size() > kMaxKeyBytes) {
+  if (key.size() <= kMaxKeyBytes && cost <= kMaxCost && detail::is_away(state)) {
+    detail::ask_elsewhere(state, key, {.cost = cost}, detail::AskKind::Look, answer);
+  } else if (key.size() > kMaxKeyBytes) {
     answer_aside(state, nullptr, cost, hint, answer.data());
   } else {
     const shm::KeyHash hash = shm::hash_key(state.secret, key);
@@ -44,27 +46,50 @@ namespace {
 
 namespace {
 
+/// A key as it was given, for decide_hashing().
+struct NamedKey {
+  LimitState& state;
+  std::string_view text;
+  shm::KeyHash operator()() const noexcept { return shm::hash_key(state.secret, text); }
+  void elsewhere(std::uint64_t cost, Decision& answer) const noexcept {
+    detail::ask_elsewhere(state, text, {.cost = cost}, detail::AskKind::Now, answer);
+  }
+};
+
+/// A key whose hash is there.
+struct HashedKey {
+  LimitState& state;
+  shm::KeyHash hash;
+  const detail::KeyText* text;
+  shm::KeyHash operator()() const noexcept { return hash; }
+  void elsewhere(std::uint64_t cost, Decision& answer) const noexcept {
+    detail::key_elsewhere(state, hash, text, cost, detail::AskKind::Now, answer);
+  }
+};
+
 // One named answer and one return each: so it is built where the caller wants it, and never copied.
 [[gnu::always_inline]] inline Decision ask_by_name(LimitState& state, std::string_view key,
                                                    std::uint64_t cost) noexcept {
   Decision answer{Unfilled{}};
   std::uint64_t hint = shm::kNoSlot;
-  const auto hash = [&] { return shm::hash_key(state.secret, key); };
-  detail::decide_hashing(state, hash, cost, hint, answer.data());
+  detail::decide_hashing(state, NamedKey{state, key}, cost, hint, answer);
   return answer;
 }
 
 /// A resolved key by the long way.
 [[gnu::noinline]] void ask_by_hash(LimitState& state, shm::KeyHash key, bool valid,
-                                   std::uint64_t cost, std::atomic<std::uint64_t>& kept,
-                                   DecisionData& out) noexcept {
+                                   const detail::KeyText* text, std::uint64_t cost,
+                                   std::atomic<std::uint64_t>& kept, Decision& answer) noexcept {
   // relaxed, both: a hint is proved by the swap; a stale one only costs a scan.
   const std::uint64_t before = kept.load(std::memory_order_relaxed);
   std::uint64_t hint = before;
   if (!valid || !ordinary(cost)) [[unlikely]] {
-    return answer_aside(state, valid ? &key : nullptr, cost, hint, out);
+    if (valid && cost == 0 && detail::is_away(state)) {
+      return detail::key_elsewhere(state, key, text, 0, detail::AskKind::Look, answer);
+    }
+    return answer_aside(state, valid ? &key : nullptr, cost, hint, answer.data());
   }
-  detail::decide(state, key, cost, hint, out);
+  detail::decide_hashing(state, HashedKey{state, key, text}, cost, hint, answer);
   if (hint != before) [[unlikely]] kept.store(hint, std::memory_order_relaxed);
 }
 
@@ -82,7 +107,7 @@ Decision Key::try_acquire(std::uint64_t cost) noexcept {
   // relaxed: a hint is proved by the swap. Only a key that was good before has one.
   const std::uint64_t hint = hint_.load(std::memory_order_relaxed);
   if (!detail::decide_known(*state_, hi_, hint, cost, answer.data())) [[unlikely]] {
-    ask_by_hash(*state_, {lo_, hi_}, valid_, cost, hint_, answer.data());
+    ask_by_hash(*state_, {lo_, hi_}, valid_, text_, cost, hint_, answer);
   }
   return answer;
 }
@@ -93,6 +118,10 @@ Decision Limit::peek(std::string_view key, std::uint64_t cost) const noexcept {
 
 Decision Key::peek(std::uint64_t cost) const noexcept {
   Decision answer;
+  if (valid_ && cost <= kMaxCost && detail::is_away(*state_)) [[unlikely]] {
+    detail::key_elsewhere(*state_, {lo_, hi_}, text_, cost, detail::AskKind::Look, answer);
+    return answer;
+  }
   // relaxed, both: as in try_acquire().
   std::uint64_t hint = hint_.load(std::memory_order_relaxed);
   const shm::KeyHash hash{lo_, hi_};
@@ -104,14 +133,19 @@ Decision Key::peek(std::uint64_t cost) const noexcept {
 Key Limit::key(std::string_view key) const noexcept {
   if (key.size() > kMaxKeyBytes) return {state_, 0, 0, false};
   const shm::KeyHash hash = shm::hash_key(state_->secret, key);
-  return {state_, hash.lo, hash.hi, true};
+  Key made{state_, hash.lo, hash.hi, true};
+  if (detail::is_away(*state_)) [[unlikely]] made.text_ = detail::KeyText::make(key);
+  return made;
 }
 
 Key::Key(const Key& other) noexcept
-    : state_(other.state_), lo_(other.lo_), hi_(other.hi_), valid_(other.valid_),
-      hint_(other.hint_.load(std::memory_order_relaxed)) {}
+    : state_(other.state_), lo_(other.lo_), hi_(other.hi_), text_(detail::share(other.text_)),
+      valid_(other.valid_), hint_(other.hint_.load(std::memory_order_relaxed)) {}
 
 Key& Key::operator=(const Key& other) noexcept {
+  detail::KeyText* const mine = text_;
+  text_ = detail::share(other.text_);
+  detail::drop(mine);
   state_ = other.state_;
   lo_ = other.lo_;
   hi_ = other.hi_;
@@ -119,6 +153,8 @@ Key& Key::operator=(const Key& other) noexcept {
   hint_.store(other.hint_.load(std::memory_order_relaxed), std::memory_order_relaxed);
   return *this;
 }
+
+void Key::drop_text() noexcept { detail::drop(text_); }
 
 std::string_view Limit::name() const noexcept { return state_->owner.name; }
 
@@ -198,6 +234,9 @@ void Limit::acquire_batch(std::span<const std::string_view> keys, std::span<Deci
   if (!ordinary(cost)) [[unlikely]] {
     for (std::size_t i = 0; i < items; ++i) out[i] = ask_aside(*state_, keys[i], cost);
     return;
+  }
+  if (detail::is_away(*state_)) [[unlikely]] {
+    return detail::batch_elsewhere(*state_, keys.first(items), out.first(items), cost);
   }
   for (std::size_t begin = 0; begin < items; begin += kChunk) {
     const std::size_t length = std::min(kChunk, items - begin);

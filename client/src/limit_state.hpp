@@ -15,6 +15,10 @@
 
 #include "shm/bucket.hpp"
 
+namespace cutwater::client {
+class DaemonLink;
+}
+
 namespace cutwater::detail {
 
 /// Index and incarnation of a limit in one word, so that nobody sees half of a change.
@@ -80,7 +84,9 @@ struct alignas(64) LimitState {
   std::atomic<std::uint64_t> plain_current{kNoCurrent};
   std::uint64_t number = 0;                      ///< of this record; never used twice in a process
   DecidedBy decided_by = DecidedBy::Memory;
+  std::atomic<bool> away{false};                 ///< asked through `link` (elsewhere.hpp), for good
 
+  client::DaemonLink* link = nullptr;            ///< of an opened Client; nullptr in memory
   shm::LimitSecret secret{};                     ///< of the key hash
   PlainRule plain;                               ///< see src/known_key.hpp
 
@@ -92,6 +98,8 @@ struct alignas(64) LimitState {
   std::atomic<std::uint64_t> gone_current{kNoCurrent};
   std::atomic<std::uint64_t> waiting{0};         ///< process_life():32 | callers asleep now:32
   char name[64] = {};                            ///< what `owner.name` points to
+  /// Away: the record of the same name where it was last decided instead; one that lives as long.
+  std::atomic<LimitState*> instead{nullptr};
   LimitState* next = nullptr;                    ///< list of the Client; set before it is published
 };
 

@@ -106,6 +106,8 @@ void refresh(LimitState& state, std::uint64_t current) noexcept {
   }
   // The image was whole only if `current` still names it (I1); else the next decision reads again.
   if (view.current() != current) return;
+  // A memory that was superseded is left: nothing in it is decided plainly again.
+  if ((current & shm::kCurrentSupersededBit) != 0) return;
   // relaxed: two settings of one limit, read one by one; a decision that mixes old and new is one
   // that came a moment earlier or later.
   state.lease_tokens.store(lease, std::memory_order_relaxed);

@@ -11,6 +11,7 @@ namespace cutwater {
 
 Result<std::uint64_t> Limit::refund(Decision& decision) noexcept {
   DecisionData& data = decision.data();
+  if (detail::made_elsewhere(*state_, data)) return detail::refund_elsewhere(*state_, decision);
   if (data.owner != state_) {
     const std::string limit = state_->name;
     return Error{Errc::InvalidArgument,

@@ -13,15 +13,57 @@
 #include <ctime>
 
 #include "src/decide.hpp"
+#include "src/waiting.hpp"
 
 namespace cutwater {
+namespace detail {
+namespace {
+constexpr std::uint64_t kWaiterMask = 0xffff'ffff;
+}
+
+/// The count carries the life of the process: a forked child does not inherit its parent's sleepers.
+bool begin_waiting(LimitState& state) noexcept {
+  const std::uint64_t life = process_life() << 32;
+  // relaxed, all: a bound on a number, nothing is read because of it.
+  const std::uint64_t most = state.max_waiting.load(std::memory_order_relaxed);
+  std::uint64_t seen = state.waiting.load(std::memory_order_relaxed);
+  for (;;) {
+    const std::uint64_t asleep = (seen & ~kWaiterMask) == life ? seen & kWaiterMask : 0;
+    if (asleep >= most) return false;
+    if (state.waiting.compare_exchange_weak(seen, life | (asleep + 1), std::memory_order_relaxed)) {
+      return true;
+    }
+  }
+}
+
+void end_waiting(LimitState& state) noexcept {
+  state.waiting.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void answer_line_full(const Decision& refused, DecisionData& out) noexcept {
+  const std::uint64_t remaining = refused.remaining();
+  const std::int64_t retry_after = refused.retry_after().count();
+  const std::int64_t reset_after = refused.reset_after().count();
+  out.reason = Reason::Full;
+  out.flags |= Decision::kHint;
+  out.computed = true;
+  out.mult = remaining;
+  out.base_t = retry_after;
+  out.base_n = reset_after;
+  out.burst = 0;
+}
+
+}  // namespace detail
+
 namespace {
 
 using detail::LimitState;
+using detail::begin_waiting;
+using detail::end_waiting;
+using detail::answer_line_full;
 
 /// Longest real time a sleeper on a stepped clock goes without looking at it.
 constexpr long kStepLookNs = 50'000'000;
-constexpr std::uint64_t kWaiterMask = 0xffff'ffff;
 
 /// Sleeps until segment time `start`.
 void sleep_until(const shm::View& view, std::int64_t start) noexcept {
@@ -42,43 +84,9 @@ void sleep_until(const shm::View& view, std::int64_t start) noexcept {
   }
 }
 
-/// Takes one of the limit's places for sleepers of this process. The count carries the life of the
-/// process: a forked child does not inherit its parent's sleepers.
-bool begin_waiting(LimitState& state) noexcept {
-  const std::uint64_t life = process_life() << 32;
-  // relaxed, all: a bound on a number, nothing is read because of it.
-  const std::uint64_t most = state.max_waiting.load(std::memory_order_relaxed);
-  std::uint64_t seen = state.waiting.load(std::memory_order_relaxed);
-  for (;;) {
-    const std::uint64_t asleep = (seen & ~kWaiterMask) == life ? seen & kWaiterMask : 0;
-    if (asleep >= most) return false;
-    if (state.waiting.compare_exchange_weak(seen, life | (asleep + 1), std::memory_order_relaxed)) {
-      return true;
-    }
-  }
-}
-
-void end_waiting(LimitState& state) noexcept {
-  state.waiting.fetch_sub(1, std::memory_order_relaxed);
-}
-
 /// Where the slice of this charge begins after its stamp; 0 when it was there at once.
 bool has_to_wait(const DecisionData& data) noexcept {
   return data.computed ? data.burst > 0 : data.level - data.n > data.burst;
-}
-
-/// `refused` becomes the answer of a full line: as before, but by Reason::Full and with a hint.
-void answer_line_full(const Decision& refused, DecisionData& out) noexcept {
-  const std::uint64_t remaining = refused.remaining();
-  const std::int64_t retry_after = refused.retry_after().count();
-  const std::int64_t reset_after = refused.reset_after().count();
-  out.reason = Reason::Full;
-  out.flags |= Decision::kHint;
-  out.computed = true;
-  out.mult = remaining;
-  out.base_t = retry_after;
-  out.base_n = reset_after;
-  out.burst = 0;
 }
 
 /// One charge that may be answered by a place in line. False: gone, `out` is the answer.
@@ -106,6 +114,10 @@ Decision Limit::acquire(std::string_view key, Ask ask) noexcept {
   Decision answer;
   if (key.size() > kMaxKeyBytes || ask.cost > kMaxCost) {
     detail::answer_argument(*state_, key.size() > kMaxKeyBytes, answer.data());
+    return answer;
+  }
+  if (detail::is_away(*state_)) {
+    detail::ask_elsewhere(*state_, key, ask, detail::AskKind::Wait, answer);
     return answer;
   }
   detail::notice_reload(*state_);
@@ -140,6 +152,10 @@ Decision Limit::reserve(std::string_view key, Ask ask) noexcept {
   Decision answer;
   if (key.size() > kMaxKeyBytes || ask.cost > kMaxCost) {
     detail::answer_argument(*state_, key.size() > kMaxKeyBytes, answer.data());
+    return answer;
+  }
+  if (detail::is_away(*state_)) {
+    detail::ask_elsewhere(*state_, key, ask, detail::AskKind::Reserve, answer);
     return answer;
   }
   shm::BucketAsk wanted{.limit = detail::unpack_ref(state_->ref.load(std::memory_order_relaxed)),

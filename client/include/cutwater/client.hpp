@@ -10,11 +10,26 @@
 // descriptors, maps them and closes them before it returns; the connection stays open so that the
 // daemon sees the process end. Decisions never use it: they go on while the daemon is dead, stopped
 // or restarted (P6).
-// fork(): children go on deciding in the inherited mapping with the same objects. The library never
-// touches the parent's connection from a child; threads of a child count on the shared stripe.
+//
+// Where the memory may not be mapped (the daemon says why: access, layout, clock), and with an
+// address `unix:PATH?ask`, the same objects ask the daemon over the socket: the same answers from
+// the same code, at ~200 times the cost of a mapped decision. Each ask ends by
+// ClientOptions::ask_timeout. Several threads share one connection; there is no thread of ours.
+//
+// Without a daemon, at open() or later, ClientOptions::if_absent answers, marked degraded(). A
+// client that maps the memory needs no daemon and goes on. Whatever it is, the client attaches again
+// by itself, on a caller's slow path, at growing intervals of at most 1 s: to a daemon that is there
+// again, to a memory that superseded the old one. Every change of this kind is one line of the log.
+//
+// fork(): children go on deciding in the inherited mapping with the same objects; a child that asks
+// over the socket opens a session of its own at its first ask. The library never touches the
+// parent's connection from a child; threads of a child count on the shared stripe.
 // Thread safety: every method from any thread. Creates no files, no threads, no signal handlers.
 #pragma once
+#include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -27,10 +42,50 @@
 
 namespace cutwater {
 
+/// What limits answer while no daemon answers and no memory is mapped. All but Fail let open()
+/// succeed without a daemon.
+enum class IfAbsent : std::uint8_t {
+  Fail,       ///< open() fails; a daemon that is lost later: as Deny
+  Deny,       ///< refused, Reason::Degraded; retry_after() is when to try again, a hint
+  Allow,      ///< allowed
+  InProcess,  ///< decided by limits of this process alone, ClientOptions::in_process
+};
+
 /// What open() may be told. Defaults are right for a service.
 struct ClientOptions {
   std::string name{};  ///< shown by `cutwaterctl clients`; at most 64 bytes; default: the program's
   Nanos timeout{std::chrono::seconds{2}};      ///< of open() as a whole
+  /// Of each ask over the socket, 1 ms .. 60 s. What is left of it travels with the ask: the daemon
+  /// does not begin one that is late. An ask that is not answered by then is answered by if_absent.
+  Nanos ask_timeout{std::chrono::milliseconds{100}};
+  /// Default: $CUTWATER_IF_ABSENT (fail, deny, allow, in-process), else Fail.
+  std::optional<IfAbsent> if_absent{};
+  /// For IfAbsent::InProcess: a configuration with the limits to use then, as a daemon's. A limit
+  /// it does not name is answered as by Deny. Checked by open(), daemon or not.
+  std::string in_process{};
+  /// Takes each line of the log, without a newline: one per change of state, never one per call, no
+  /// keys. Called on a caller's thread, never twice at once; it must not ask a limit. Default:
+  /// stderr, behind "cutwater: ".
+  std::function<void(std::string_view line)> log{};
+};
+
+/// How a client decides now.
+enum class ClientWay : std::uint8_t {
+  Memory,     ///< in the daemon's memory
+  Socket,     ///< asks the daemon
+  Absent,     ///< neither: if_absent answers
+  Private,    ///< in_memory()
+  Off,        ///< CUTWATER_ENABLED=false: everything is allowed, nothing is counted
+};
+
+/// What became of a client. Counts are of this process since open(), all ways together.
+struct ClientStatus {
+  ClientWay way = ClientWay::Private;
+  std::string why{};             ///< why not Memory; "" when it is, or was not wanted
+  std::uint64_t asked = 0;       ///< frames sent that ask something
+  std::uint64_t degraded = 0;    ///< answers given by if_absent
+  std::uint64_t late = 0;        ///< of these: the daemon did not answer by ask_timeout
+  std::uint64_t attached = 0;    ///< times a daemon let this process in, the first included
 };
 
 /// A clock moved by hand, for tests and replay: Client::in_memory(yaml, clock). Segment time starts
@@ -53,10 +108,15 @@ class CUTWATER_EXPORT SteppedClock {
 
 class CUTWATER_EXPORT Client {
  public:
-  /// `address`: `unix:PATH`; empty: CUTWATER_ADDRESS, else the usual places in order (design 4.1,
-  /// 6). NoDaemon names the address, what was tried and what to mount or start; NotPermitted has
-  /// the daemon's reason and remedy; ClockMismatch and LayoutMismatch say what differs; Timeout
-  /// after options.timeout.
+  /// `address`: `unix:PATH`, or `unix:PATH?ask` to ask over the socket even where the memory may be
+  /// mapped; empty: CUTWATER_ADDRESS, else the usual places in order (design 4.1, 6).
+  /// InvalidArgument, always: the address, an option, CUTWATER_IF_ABSENT or CUTWATER_ENABLED.
+  /// InvalidConfig, always: options.in_process. With IfAbsent::Fail also: NoDaemon names the
+  /// address, what was tried and what to mount or start; NotPermitted has the daemon's reason and
+  /// remedy; ClockMismatch, LayoutMismatch and Damaged say what is wrong with the memory it gave;
+  /// Timeout after options.timeout.
+  /// CUTWATER_ENABLED=false switches a program's limits off: nothing is opened, every limit exists
+  /// and allows everything; `true` and `fallback` change nothing here.
   static Result<Client> open(std::string_view address = {}, const ClientOptions& options = {});
 
   /// The same code in a private segment of this process: tests, replay, tools. `yaml` is the
@@ -71,10 +131,15 @@ class CUTWATER_EXPORT Client {
   /// is moved there.
   Result<void> reload(std::string_view yaml);
 
-  /// A limit by name. UnknownName lists the nearest names.
+  /// A limit by name. UnknownName lists the nearest names. While no daemon answers any name is
+  /// taken; one that its daemon does not know is answered Reason::Degraded.
   Result<Limit> limit(std::string_view name);
 
-  /// Segment time, for tests and logs.
+  /// How this client decides now, and why. Asks nobody.
+  ClientStatus status() const;
+
+  /// Segment time, for tests and logs. A client that asks reckons it from the greeting, or, where
+  /// the daemon's clock is stepped, asks.
   Nanos now() const noexcept;
   /// Name of the instance.
   std::string_view instance() const noexcept;

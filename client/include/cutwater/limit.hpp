@@ -28,6 +28,8 @@ namespace cutwater {
 
 namespace detail {
 struct LimitState;
+struct KeyText;
+struct LimitOf;
 }
 
 /// What one ask may want besides a key.
@@ -45,6 +47,7 @@ class CUTWATER_EXPORT Key {
  public:
   Key(const Key& other) noexcept;
   Key& operator=(const Key& other) noexcept;
+  ~Key() { if (text_ != nullptr) drop_text(); }
 
   /// As Limit::try_acquire, without hashing the key again.
   Decision try_acquire(std::uint64_t cost = 1) noexcept;
@@ -55,9 +58,11 @@ class CUTWATER_EXPORT Key {
   friend class Limit;
   Key(detail::LimitState* state, std::uint64_t lo, std::uint64_t hi, bool valid) noexcept
       : state_(state), lo_(lo), hi_(hi), valid_(valid) {}
+  void drop_text() noexcept;
 
   detail::LimitState* state_;
-  std::uint64_t lo_, hi_;                       // keyed hash of the key; no copy of the key is kept
+  std::uint64_t lo_, hi_;         // keyed hash of the key
+  detail::KeyText* text_ = nullptr;  // the key itself, shared by copies, when it was not mapped
   bool valid_;                                  // false: the key was too long
   mutable std::atomic<std::uint64_t> hint_{
       ~std::uint64_t{0}};  // slot where it was last seen; proved by each swap
@@ -101,6 +106,7 @@ class CUTWATER_EXPORT Limit {
 
  private:
   friend class Client;
+  friend struct detail::LimitOf;
   explicit Limit(detail::LimitState* state) noexcept : state_(state) {}
   detail::LimitState* state_;
 };

@@ -50,11 +50,16 @@ TEST_F(AddressTest, UnixPathIsTakenAsGiven) {
   EXPECT_EQ(found->path, "/run/x.sock");
 }
 
-TEST_F(AddressTest, AskIsNotBuiltIn) {
+TEST_F(AddressTest, AskIsAWordBehindThePath) {
   const auto found = find_address("unix:/run/x.sock?ask");
 
-  EXPECT_EQ(found.error().code(), Errc::Unsupported);
-  EXPECT_NE(found.error().text().find("without ?ask the memory is mapped"), std::string::npos);
+  ASSERT_TRUE(found) << found.error().text();
+  EXPECT_EQ(found->path, "/run/x.sock");
+  EXPECT_TRUE(found->ask);
+  EXPECT_FALSE(find_address("unix:/run/x.sock")->ask);
+  const auto other = find_address("unix:/run/x.sock?map");
+  EXPECT_EQ(other.error().code(), Errc::InvalidArgument);
+  EXPECT_NE(other.error().text().find("there is ?ask"), std::string::npos);
 }
 
 TEST_F(AddressTest, WhatIsNoAddressIsRefusedWithTheForms) {

@@ -11,7 +11,7 @@
 #include "shm/publisher.hpp"
 #include "shm/segment.hpp"
 #include "src/core.hpp"
-#include "unit/client/fake_daemon.hpp"
+#include "unit/client/ask_daemon.hpp"
 
 namespace cutwater::test {
 namespace {
@@ -55,7 +55,8 @@ class OpenTest : public ::testing::Test {
     made.welcome.row_generation = row.generation;
     made.welcome.clock_ns = static_cast<std::uint64_t>(segment->view().clock.now());
     const auto files = shm::open_descriptors(folder_fd, false).value();
-    for (const int fd : files) made.files.push_back(right_files ? fd : files[1]);
+    for (const int fd : files) made.files.push_back(right_files ? fd : dup(files[1]));
+    if (!right_files) for (const int fd : files) close(fd);
     return made;
   }
 
@@ -132,42 +133,81 @@ TEST_F(OpenTest, ForkedChildDropsTheConnectionAndGoesOn) {   // C067
   EXPECT_EQ(api.try_acquire("k").remaining(), 3U);
 }
 
-TEST_F(OpenTest, OthersFilesAreRefusedByTheirHeader) {
-  FakeDaemon daemon(plan(false));
+/// A client at a daemon that can be asked, and lets map what `greeting` says.
+class AsksInsteadTest : public OpenTest {
+ protected:
+  AskDaemon daemon;
+  std::vector<std::string> lines;
 
-  const auto client = Client::open(daemon.address());
+  void open_with(HelloPlan greeting) {
+    const auto features = daemon.welcome.features;
+    daemon.welcome = greeting.welcome;
+    daemon.welcome.features = features;
+    daemon.files = greeting.files;
+    ClientOptions options;
+    options.timeout = options.ask_timeout = 60s;
+    options.log = [this](std::string_view line) { lines.emplace_back(line); };
+    client.emplace(Client::open(daemon.address(), options));
+    for (const int fd : greeting.files) close(fd);
+  }
+  std::optional<Result<Client>> client;
 
-  ASSERT_FALSE(client);
-  EXPECT_EQ(client.error().code(), Errc::Damaged) << client.error().text();
+  /// It asks, told why once, and keeps nothing of the memory.
+  void expect_asking(const std::string& why) {
+    ASSERT_TRUE(*client) << client->error().text();
+    Client& asker = client->value();
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ(asker.limit("api")->try_acquire("k").decided_by(), DecidedBy::Socket);
+    }
+    EXPECT_EQ(asker.status().way, ClientWay::Socket);
+    EXPECT_NE(asker.status().why.find(why), std::string::npos) << asker.status().why;
+    ASSERT_EQ(lines.size(), 1U);
+    EXPECT_NE(lines[0].find(why), std::string::npos) << lines[0];
+    for (const std::string& name : open_files()) {
+      EXPECT_FALSE(name.ends_with("/rules") || name.ends_with("/state")) << name;
+    }
+  }
+};
+
+TEST_F(AsksInsteadTest, OfFilesThatAreNoMemory) {
+  open_with(plan(false));
+  expect_asking("rules");
 }
 
-TEST_F(OpenTest, ClockBesideOursByASecondIsRefused) {
+TEST_F(AsksInsteadTest, OfAMemoryWhoseClockIsNotOurs) {   // C032
   HelloPlan greeting = plan();
   greeting.welcome.clock_ns += 5'000'000'000;
-  FakeDaemon daemon(std::move(greeting));
-
-  const auto client = Client::open(daemon.address());
-
-  ASSERT_FALSE(client);
-  EXPECT_EQ(client.error().code(), Errc::ClockMismatch) << client.error().text();
+  open_with(std::move(greeting));
+  expect_asking("clock");
 }
 
-TEST_F(OpenTest, LessThanTheMemoryIsAnErrorWithTheDaemonsWhy) {
-  const std::pair<const char*, Errc> reasons[] = {
-      {"uid 1001 is not in access.map", Errc::NotPermitted},
-      {"clocks differ by 86400 s", Errc::ClockMismatch},
-      {"layout 3 here, 2 there", Errc::LayoutMismatch},
-  };
-  for (const auto& [why, code] : reasons) {
+TEST_F(AsksInsteadTest, OfAnotherNumberOfDescriptors) {
+  HelloPlan greeting = plan();
+  close(greeting.files.back());
+  greeting.files.pop_back();
+  open_with(std::move(greeting));
+  expect_asking("it sent 2 descriptors where 3 were announced");
+}
+
+TEST_F(AsksInsteadTest, WhereTheDaemonGivesLess) {   // C032, C051, C065
+  for (const char* const why : {"uid 1001 is not in access.map", "clocks differ by 86400 s",
+                                "layout 3 here, 2 there"}) {
+    lines.clear();
     HelloPlan greeting{usual_welcome(), {}, {}, false};
     greeting.welcome.why = why;
-    FakeDaemon daemon(greeting);
-
-    const auto client = Client::open(daemon.address());
-
-    EXPECT_EQ(client.error().code(), code);
-    EXPECT_NE(client.error().text().find(why), std::string::npos);
+    open_with(greeting);
+    expect_asking(why);
   }
+}
+
+TEST_F(AsksInsteadTest, ButNotWithoutTheRightToUseIt) {
+  HelloPlan greeting{usual_welcome(), {}, {}, false};
+  greeting.welcome.rights = wire::kRightLook;
+  greeting.welcome.why = "uid 1001 is not in access.map";
+  open_with(greeting);
+
+  EXPECT_EQ(client->error().code(), Errc::NotPermitted);
+  EXPECT_NE(client->error().text().find("uid 1001 is not in access.map"), std::string::npos);
 }
 
 TEST_F(OpenTest, StuckDaemonIsATimeout) {

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/ask_codec.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "wire/ask_message.hpp"
+#include "wire/tokens.hpp"
+
+namespace cutwater::client {
+namespace {
+
+using wire::Token;
+using wire::Tokens;
+using wire::Value;
+
+constexpr std::int64_t kGoneHintNs = 100'000'000;
+
+/// Bytes of an item besides its key, but for a name: array head, nil, bin head, cost; and those of
+/// the message around the items, a name among them.
+constexpr std::size_t kItemBytes = 10, kHeadBytes = 128;
+
+void put_item(std::string& frame, std::string_view limit, std::string_view key,
+              std::uint64_t cost) {
+  wire::put_array_head(frame, cost == 1 ? 2 : 3);
+  if (limit.empty()) {
+    wire::put_nil(frame);
+  } else {
+    wire::put_string(frame, limit);
+  }
+  wire::put_binary(frame, key);
+  if (cost != 1) wire::put_unsigned(frame, cost);
+}
+
+std::int64_t duration(std::uint64_t ns) noexcept {
+  return static_cast<std::int64_t>(
+      std::min<std::uint64_t>(ns, static_cast<std::uint64_t>(kNever.count())));
+}
+
+/// The unsigned elements of one array of a payload; the rest of it is let be.
+class Fields {
+ public:
+  Fields(const Tokens& tokens, std::size_t at) : tokens_(tokens), at_(at + 1) {
+    good_ = at < tokens.size() && tokens[at].kind == Value::Kind::Array;
+    count_ = good_ ? tokens[at].number : 0;
+  }
+  std::uint64_t number(std::uint64_t otherwise, bool needed = true) {
+    if (taken_ >= count_) {
+      good_ = good_ && !needed;
+      return otherwise;
+    }
+    const Token& token = tokens_[at_];
+    if (token.kind != Value::Kind::Unsigned) good_ = false;
+    at_ = token.next;
+    ++taken_;
+    return good_ ? token.number : otherwise;
+  }
+  bool good() const noexcept { return good_; }
+
+ private:
+  const Tokens& tokens_;
+  std::size_t at_;
+  std::uint64_t count_ = 0, taken_ = 0;
+  bool good_;
+};
+
+void fill_error(std::uint64_t code, DecisionData& out) noexcept {
+  out.base_t = kNever.count();
+  switch (static_cast<wire::ItemError>(code)) {
+    case wire::ItemError::KeyTooLong: out.reason = Reason::KeyTooLong; return;
+    case wire::ItemError::InvalidArgument: out.reason = Reason::InvalidArgument; return;
+    default: break;
+  }
+  // As a mapped client answers for a limit that is not there.
+  out.reason = Reason::Degraded;
+  out.flags = Decision::kDegraded | Decision::kHint;
+  out.base_t = kGoneHintNs;
+}
+
+bool fill(const Tokens& tokens, std::size_t at, const DecisionTaking& taking, AskReceipt receipt,
+          std::uint32_t item, DecisionData& out) noexcept {
+  out = DecisionData{};
+  out.decided_by = DecidedBy::Socket;
+  out.computed = true;
+  out.t = taking.stamp_ns;
+  out.owner = taking.state;
+  Fields fields(tokens, at);
+  const std::uint64_t reason = fields.number(0);
+  if (!fields.good()) return false;
+  if (reason >= wire::kFirstItemError) {
+    fill_error(reason, out);
+    return true;
+  }
+  out.reason = static_cast<Reason>(reason);
+  out.mult = fields.number(0);
+  out.base_t = duration(fields.number(0));
+  out.base_n = duration(fields.number(0));
+  out.burst = duration(fields.number(0));
+  out.window = static_cast<std::uint8_t>(fields.number(0));
+  out.flags = static_cast<std::uint8_t>(fields.number(0));
+  out.would = static_cast<Reason>(fields.number(0, false));
+  if (!fields.good()) return false;
+  const bool refused_shadow = (out.flags & Decision::kShadow) != 0;
+  if (out.reason == Reason::Allowed && !taking.look && taking.cost != 0 && !refused_shadow) {
+    out.receipt = Receipt::Remembered;
+    out.cost = static_cast<std::int64_t>(taking.cost);
+    out.slot = reinterpret_cast<void*>(std::uintptr_t{receipt.request});
+    out.tag = item;
+    out.level = receipt.session;
+  }
+  return true;
+}
+
+/// Tokens of a payload that is an array of one array; where that begins, 0 when it is not.
+std::size_t only_array(const wire::Decoded<Tokens>& tokens) noexcept {
+  if (!tokens || tokens->empty()) return 0;
+  const Tokens& all = *tokens;
+  if (all[0].kind != Value::Kind::Array || all[0].number == 0 || all.size() < 2) return 0;
+  return all[1].kind == Value::Kind::Array ? 1 : 0;
+}
+
+}  // namespace
+
+std::size_t keys_of_frame(std::span<const std::string_view> keys, std::size_t max_frame) noexcept {
+  const std::size_t most = std::min(keys.size(), wire::kMaxItems);
+  const std::size_t room = std::min(kItemsBytes, max_frame - std::min(max_frame, kHeadBytes));
+  std::size_t bytes = 0;
+  for (std::size_t count = 0; count < most; ++count) {
+    bytes += keys[count].size() + kItemBytes;
+    if (count != 0 && (bytes > room || keys[count].size() > kMaxKeyBytes)) return count;
+  }
+  return most;
+}
+
+void put_acquire(std::string& frame, AcquireHead head, std::string_view limit,
+                 std::span<const std::string_view> keys, std::uint64_t cost) {
+  wire::put_array_head(frame, 3);
+  wire::put_unsigned(frame, head.ttl_ns);
+  wire::put_unsigned(frame, head.max_wait_ns);
+  wire::put_array_head(frame, keys.size());
+  for (std::size_t i = 0; i < keys.size(); ++i) put_item(frame, i == 0 ? limit : "", keys[i], cost);
+}
+
+void put_peek(std::string& frame, std::string_view limit, std::string_view key,
+              std::uint64_t cost) {
+  wire::put_array_head(frame, 1);
+  wire::put_array_head(frame, 1);
+  put_item(frame, limit, key, cost);
+}
+
+void put_refund(std::string& frame, std::uint32_t request, std::uint32_t item) {
+  wire::put_array_head(frame, 1);
+  wire::put_array_head(frame, 1);
+  wire::put_array_head(frame, 2);
+  wire::put_unsigned(frame, request);
+  wire::put_unsigned(frame, item);
+}
+
+bool take_decisions(std::string_view payload, const DecisionTaking& taking, AskReceipt receipt) {
+  const auto tokens = wire::read_tokens(payload);
+  const std::size_t array = only_array(tokens);
+  if (array == 0 || (*tokens)[array].number != taking.out.size()) return false;
+  std::size_t at = array + 1;
+  for (std::uint32_t i = 0; i < taking.out.size(); ++i) {
+    if (!fill(*tokens, at, taking, receipt, i, taking.out[i].data())) return false;
+    at = (*tokens)[at].next;
+  }
+  return true;
+}
+
+bool take_refund(std::string_view payload, std::uint16_t& code, std::uint64_t& tokens_back) {
+  const auto tokens = wire::read_tokens(payload);
+  const std::size_t array = only_array(tokens);
+  if (array == 0 || (*tokens)[array].number != 1) return false;
+  Fields fields(*tokens, array + 1);
+  code = static_cast<std::uint16_t>(fields.number(0));
+  tokens_back = fields.number(0);
+  return fields.good();
+}
+
+}  // namespace cutwater::client

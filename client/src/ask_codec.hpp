@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The frames of asking, written and read where they are needed: straight into a frame's buffer, out
+// of a payload into a Decision, without the message structs of wire/ask_message.hpp in between,
+// which would allocate for each key. Same bytes and same rules: a test compares every function here
+// with wire::encode() and wire::decode().
+// Writers throw std::bad_alloc when the buffer cannot grow; AskSocket's buffers are warm. Readers
+// check everything they use: a payload is untrusted. Thread safety: pure functions.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <cutwater/decision.hpp>
+
+#include "src/limit_state.hpp"
+
+namespace cutwater::client {
+
+/// Bytes that the keys of one frame may have; what is over goes into the next frame.
+inline constexpr std::size_t kItemsBytes = 16U << 10;
+
+struct AcquireHead {
+  std::uint64_t ttl_ns = 0;        ///< 0 = no limit
+  std::uint64_t max_wait_ns = 0;
+};
+
+/// How many of the first keys go into one frame of at most `max_frame` bytes: one at least, at most
+/// wire::kMaxItems, up to the first key that is too long.
+std::size_t keys_of_frame(std::span<const std::string_view> keys, std::size_t max_frame) noexcept;
+/// ACQUIRE of all these keys. Appends to `frame`, as all writers here do.
+void put_acquire(std::string& frame, AcquireHead head, std::string_view limit,
+                 std::span<const std::string_view> keys, std::uint64_t cost);
+/// PEEK of one key.
+void put_peek(std::string& frame, std::string_view limit, std::string_view key,
+              std::uint64_t cost);
+/// REFUND of one whole charge.
+void put_refund(std::string& frame, std::uint32_t request, std::uint32_t item);
+
+/// What a Decision out of an answer remembers for its refund.
+struct AskReceipt {
+  std::uint32_t request = 0;
+  std::uint32_t session = 0;       ///< AskSocket::session_number()
+};
+
+/// The decisions of an ACQUIRE's or PEEK's answer into `out`, exactly as many. False: it is not
+/// such an answer. A granted charge gets its receipt; item errors become Degraded refusals (an
+/// unknown or forbidden name: with a hint, as where a limit is gone), KeyTooLong, InvalidArgument.
+/// `cost` is that of every item; `look`: no receipts.
+struct DecisionTaking {
+  detail::LimitState* state = nullptr;
+  std::span<Decision> out;
+  std::uint64_t cost = 1;
+  bool look = false;
+  std::int64_t stamp_ns = 0;
+};
+bool take_decisions(std::string_view payload, const DecisionTaking& taking, AskReceipt receipt);
+
+/// The one pair of a REFUND's answer.
+bool take_refund(std::string_view payload, std::uint16_t& code, std::uint64_t& tokens);
+
+}  // namespace cutwater::client

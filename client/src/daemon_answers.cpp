@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// DaemonLink: what it answers itself. Names over the socket, limits without a daemon, the time.
+#include <algorithm>
+#include <exception>
+
+#include "base/clock.hpp"
+#include "src/asking.hpp"
+#include "src/core.hpp"
+#include "src/daemon_link.hpp"
+
+namespace cutwater::client {
+namespace {
+
+/// When to come again, at the least.
+constexpr std::int64_t kRetryHintNs = 100'000'000;
+/// Of a daemon that does not tell the limit's own.
+constexpr std::uint32_t kMaxWaitingUntold = 1024;
+
+Error unknown_name(std::string_view name, const wire::Resolved& told) {
+  std::string text = "the daemon has no limit \"" + std::string(name) + "\"";
+  for (std::size_t i = 0; i < told.nearest.size(); ++i) {
+    text += (i == 0 ? "; the nearest are " : ", ") + told.nearest[i];
+  }
+  return {Errc::UnknownName, std::move(text)};
+}
+
+void answer_policy(const detail::LimitState& state, Reason reason, std::int64_t retry_after_ns,
+                   std::int64_t now_ns, DecisionData& out) noexcept {
+  out = DecisionData{};
+  out.reason = reason;
+  out.flags = Decision::kDegraded | (reason == Reason::Allowed ? 0 : Decision::kHint);
+  out.decided_by = DecidedBy::Private;
+  out.computed = true;
+  out.base_t = retry_after_ns;
+  out.t = now_ns;
+  out.owner = &state;
+}
+
+}  // namespace
+
+Result<detail::LimitState*> DaemonLink::limit(Client::Core& head, std::string_view name) {
+  const Place place = this->place();
+  if (place.memory != nullptr && place.memory != &head) return place.memory->limit(name);
+  if (detail::LimitState* const known = head.known(name)) return known;
+  if (!wire::is_name(name)) {
+    return Error{Errc::UnknownName, "no limit can have this name: 1 to 63 letters, digits and . _ "
+                                    ": -, the first a letter or a digit"};
+  }
+  std::uint32_t max_waiting = kMaxWaitingUntold;
+  if (place.socket != nullptr) {
+    wire::Resolved told;
+    const AskEnd end = ask_resolve(*place.socket, name, told,
+                                   boottime_ns() + settings_.ask_timeout.count());
+    if (end == AskEnd::Answered) {
+      on_answered();
+      if (told.code != 0) return unknown_name(name, told);
+      if (const wire::Value* most = told.settings.find("max_waiting")) {
+        max_waiting = static_cast<std::uint32_t>(most->as_unsigned().value_or(max_waiting));
+      }
+    } else if (end == AskEnd::Failed) {
+      return Error{Errc::NotPermitted, "the daemon does not answer what this limit is"};
+    } else {
+      on_unanswered(end, *place.socket);
+    }
+  } else if (!settings_.off && settings_.if_absent == IfAbsent::Fail) {
+    return Error{Errc::NoDaemon, "no daemon answers: " + status().why};
+  }
+  return head.add_away(name, max_waiting);
+}
+
+void DaemonLink::answer_absent(detail::LimitState& state, std::string_view key, const Ask& ask,
+                               detail::AskKind kind, Decision& out) noexcept {
+  const std::int64_t now = boottime_ns();
+  if (settings_.off) return answer_policy(state, Reason::Allowed, 0, now, out.data());
+  degraded_.fetch_add(1, std::memory_order_relaxed);
+  if (settings_.if_absent == IfAbsent::InProcess) {
+    if (detail::LimitState* const own = in_process_->find(state.owner.name)) {
+      detail::ask_record(*own, key, ask, kind, out);
+      out.data().flags |= Decision::kDegraded;
+      return;
+    }
+  }
+  if (settings_.if_absent == IfAbsent::Allow) {
+    return answer_policy(state, Reason::Allowed, 0, now, out.data());
+  }
+  const std::int64_t next = next_try_ns_.load(std::memory_order_relaxed) - now;
+  answer_policy(state, Reason::Degraded, std::max(next, kRetryHintNs), now, out.data());
+}
+
+std::int64_t DaemonLink::now_ns() noexcept {
+  const Place place = this->place();
+  if (place.memory != nullptr) return place.memory->view().clock.now();
+  AskSocket* const socket = place.socket;
+  if (socket == nullptr) return boottime_ns();
+  std::int64_t told = 0;
+  if (socket->stepped() &&
+      ask_clock(*socket, told, boottime_ns() + settings_.ask_timeout.count()) == AskEnd::Answered) {
+    return told;
+  }
+  return boottime_ns() + socket->clock_offset_ns();
+}
+
+}  // namespace cutwater::client

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// DaemonLink: an opened Client's standing relation with its daemon: where its limits are decided
+// now, and the way back when that is lost.
+//
+//   Memory   a segment that is mapped and was not superseded. Needs nothing of this
+//   Socket   asked over AskSocket: the memory may not be mapped, or `?ask`
+//   Absent   neither; if_absent answers
+//
+// place() finds out and attaches when it must, on its caller's thread: one attempt at a time, at
+// growing intervals of kPauseFirstNs .. kPauseMostNs, each bounded by the ask's time limit. Callers
+// that come meanwhile get if_absent; at a process's first attempt they wait for it. Memories and
+// records once handed out stay until the Client closes: threads may be in the middle of them.
+//
+// Every change of way is one line of Settings::log (kLinesAtOnce at once, then one a second).
+// Forks: a child keeps the memory and the choice; it opens a socket of its own at its first ask.
+// Thread safety: everything from any thread; open() and the destructor from one, alone.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <cutwater/client.hpp>
+#include <cutwater/limit.hpp>
+
+#include "src/ask_socket.hpp"
+#include "src/attach.hpp"
+#include "src/elsewhere.hpp"
+#include "src/settings.hpp"
+
+namespace cutwater::client {
+
+inline constexpr std::int64_t kPauseFirstNs = 10'000'000;
+inline constexpr std::int64_t kPauseMostNs = 1'000'000'000;
+/// Memories one client may go through; beyond, it asks over the socket.
+inline constexpr int kMostMemories = 64;
+inline constexpr int kLinesAtOnce = 10;
+
+/// One holder at a time within one process; a forked child finds it free whatever its parent did.
+class LifeLock {
+ public:
+  bool try_lock() noexcept;
+  void unlock() noexcept { holder_.store(0, std::memory_order_release); }
+
+ private:
+  std::atomic<std::uint64_t> holder_{0};      // its process_life()
+};
+
+class DaemonLink {
+ public:
+  /// Client::open(): the core its Client stands on, which owns the link.
+  static Result<std::unique_ptr<Client::Core>> open(Settings settings,
+                                                    std::unique_ptr<Client::Core> in_process);
+  ~DaemonLink();
+  DaemonLink(const DaemonLink&) = delete;
+  DaemonLink& operator=(const DaemonLink&) = delete;
+
+  /// Where limits are decided now; both nullptr: nowhere.
+  struct Place {
+    Client::Core* memory = nullptr;
+    AskSocket* socket = nullptr;
+  };
+  Place place() noexcept;
+
+  /// The record of this name in `core`, through state.instead; nullptr: it has no such limit.
+  detail::LimitState* record_in(detail::LimitState& state, Client::Core& core) noexcept;
+  /// True: `owner` is a record of this name in another memory of this link, or in process.
+  bool is_record(std::string_view name, const void* owner) const noexcept;
+
+  /// Client::limit() of a client whose core has no memory to look in.
+  Result<detail::LimitState*> limit(Client::Core& head, std::string_view name);
+
+  /// Which core its Client stands on.
+  void set_head(Client::Core& head) noexcept { head_ = &head; }
+
+  /// The answer while there is no daemon, counted.
+  void answer_absent(detail::LimitState& state, std::string_view key, const Ask& ask,
+                     detail::AskKind kind, Decision& out) noexcept;
+
+  /// An ask over the socket was answered, or was not and why.
+  void on_answered() noexcept;
+  void on_unanswered(AskEnd end, AskSocket& socket) noexcept;
+
+  ClientStatus status() const;
+  /// Segment time as far as it is known here; see Client::now().
+  std::int64_t now_ns() noexcept;
+
+  const Settings& settings() const noexcept { return settings_; }
+  void on_fork() noexcept;
+
+ private:
+  explicit DaemonLink(Settings settings, std::unique_ptr<Client::Core> in_process);
+  void install(Attachment attachment);
+  void install_socket(Attachment::Asking asking);
+  Place attach_again() noexcept;
+  Place try_attach(std::int64_t now_ns);
+  Place standing() const noexcept;
+  void change_to(ClientWay way, std::string_view why) noexcept;
+  std::string line_for(ClientWay way, std::string_view why) const;
+  void say(std::string_view line) noexcept;
+
+  struct Cores;                          // memories after the first one, newest first
+  struct Inherited;                      // sockets of ancestors
+
+  const Settings settings_;
+  const std::unique_ptr<Client::Core> in_process_;
+  Client::Core* head_ = nullptr;
+  std::atomic<Client::Core*> memory_{nullptr};
+  std::atomic<AskSocket*> socket_{nullptr};
+  std::atomic<Cores*> cores_{nullptr};
+  std::atomic<Inherited*> inherited_{nullptr};
+
+  LifeLock attaching_;                   // the next two, and cores_
+  std::atomic<std::int64_t> next_try_ns_{0}, pause_ns_{0};
+  int memories_ = 0;
+
+  mutable LifeLock saying_;              // the next four
+  char why_[256] = {}, asking_why_[256] = {};
+  std::int64_t lines_from_ns_ = 0;
+
+  std::atomic<ClientWay> way_{ClientWay::Absent};
+  std::atomic<std::uint64_t> degraded_{0}, late_{0}, attached_{0};
+};
+
+}  // namespace cutwater::client
