@@ -7,7 +7,13 @@ namespace cutwater::config {
 
 bool Access::allows(Right right, const Peer& peer) const noexcept {
   if (peer.uid == 0 || peer.uid == daemon_uid) return true;
-  return right != Right::Steer && map.contains(peer);
+  switch (right) {
+    case Right::Map: return map.contains(peer);
+    case Right::Ask: return map.contains(peer) || ask.contains(peer);
+    case Right::Look: return map.contains(peer) || look.contains(peer);
+    case Right::Steer: return steer.contains(peer);
+  }
+  return false;
 }
 
 bool Principals::contains(const Peer& peer) const noexcept {

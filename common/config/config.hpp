@@ -80,12 +80,24 @@ struct Instance {
   LockMemory lock_memory = LockMemory::Auto;
   HugePages huge_pages = HugePages::Auto;
   rule::Initial initial_after_damage = rule::Initial::Empty;
+  std::string state_directory = "auto";    ///< "auto", "off" or an absolute path
+  bool remember_keys = false;
+  bool watch_file = true;
+  std::uint64_t drain_ns = 10 * rule::kNanosPerSecond;   ///< 0..10m
 };
 
 struct Listen {
   std::string unix_path = "auto";          ///< "auto", "off" or an absolute path, <= 107 bytes
   std::uint32_t unix_mode = 0660;          ///< permission bits of the socket
   std::optional<std::uint32_t> unix_group; ///< gid for the socket; none: it stays the daemon's
+  std::uint32_t max_connections = 1024;
+  std::uint32_t max_connections_per_peer = 256;
+  std::uint32_t max_frame = 64 * 1024;     ///< bytes
+  std::uint32_t credit_items = 1024;       ///< unanswered at once, of one connection
+  std::uint32_t credit_bytes = 256 * 1024; ///< the same in bytes; at least max_frame
+  std::uint32_t max_unsent = 1024 * 1024;  ///< bytes of answers a connection may leave untaken
+  std::uint64_t hello_timeout_ns = 2 * rule::kNanosPerSecond;
+  std::uint64_t idle_timeout_ns = 300 * rule::kNanosPerSecond;
 };
 
 /// Who connects, as the kernel says it (SO_PEERCRED and the supplementary groups).
@@ -104,13 +116,20 @@ struct Principals {
   bool contains(const Peer& peer) const noexcept;
 };
 
-/// Rights of local peers. root and the daemon's user have every right. In this version `look`
-/// (status, events) belongs to those who may map, and `steer` (reset, reload) to root and the
-/// daemon's user.
-enum class Right : std::uint8_t { Map, Look, Steer };
+/// Rights of local peers. root and the daemon's user have every right. Who may map has the bytes
+/// themselves, so map implies ask and look; nothing implies steer.
+enum class Right : std::uint8_t {
+  Map,     ///< gets the descriptors of the memory
+  Ask,     ///< decides over the socket
+  Look,    ///< reads: status, limits, events
+  Steer,   ///< changes: reset, ban, reload
+};
 
 struct Access {
-  Principals map;                          ///< who gets the descriptors of the memory; implies look
+  Principals map;
+  Principals ask;
+  Principals look;
+  Principals steer;
   std::uint32_t daemon_uid = 0;            ///< from LoadOptions
 
   bool allows(Right right, const Peer& peer) const noexcept;
@@ -123,6 +142,8 @@ struct Capacity {
   std::uint32_t processes = 1024;
   std::uint32_t stripes = 32;
   std::uint32_t events = 4096;
+  std::uint32_t overrides = 4096;          ///< keys with an override or a ban, 64 bytes each
+  std::uint32_t tops = 64;                 ///< rows of each limit's sketch of top keys; 0: none
 
   friend bool operator==(const Capacity&, const Capacity&) = default;
 };

@@ -57,6 +57,17 @@ Result<std::uint64_t> parse_size(std::string_view text) {
   return parse_suffixed(text, kSizeSuffixes, "write a size such as 4096, 64KiB, 64m or 1GiB");
 }
 
+std::string format_size(std::uint64_t bytes) {
+  constexpr Suffix kUnits[] = {{"GiB", kKibi * kKibi * kKibi}, {"MiB", kKibi * kKibi},
+                               {"KiB", kKibi}};
+  for (const Suffix& unit : kUnits) {
+    if (bytes != 0 && bytes % unit.factor == 0) {
+      return std::to_string(bytes / unit.factor) + std::string(unit.text);
+    }
+  }
+  return std::to_string(bytes);
+}
+
 Result<std::uint32_t> parse_mode(std::string_view text) {
   std::string_view digits = text;
   if (digits.starts_with("0o")) digits.remove_prefix(2);

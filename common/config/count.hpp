@@ -5,6 +5,7 @@
 // InvalidConfig, `what is wrong; remedy`. Thread safety: pure functions.
 #pragma once
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include <cutwater/result.hpp>
@@ -13,6 +14,9 @@ namespace cutwater::config {
 
 Result<std::uint64_t> parse_count(std::string_view text);
 Result<std::uint64_t> parse_size(std::string_view text);
+
+/// 64KiB, 1MiB, 1500: the largest unit that leaves a whole number. parse_size() reads it back.
+std::string format_size(std::uint64_t bytes);
 
 /// Permission bits in octal: 660, 0660 or 0o660; at most 0777.
 Result<std::uint32_t> parse_mode(std::string_view text);

@@ -50,7 +50,7 @@ std::string describe_keys() {
     if (key.block != block) {
       block = key.block;
       out += "\n";
-      out += block == kLimitBlock ? "limits.NAME" : block;
+      out += title_of(block);
       out += ":\n";
     }
     out += "  " + std::string(key.name) + ": " + range_text(key);

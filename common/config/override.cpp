@@ -14,7 +14,6 @@ namespace cutwater::config {
 namespace {
 
 constexpr std::string_view kLevels = "__";
-constexpr std::string_view kLimits = "limits";
 
 std::string variable_of(std::string_view block, std::string_view name) {
   std::string out(kVariablePrefix);
@@ -29,17 +28,40 @@ std::string variable_of(std::string_view block, std::string_view name) {
 struct Aim {
   const Key* key = nullptr;
   std::vector<std::string> levels;
+  bool named = false;   ///< the second level is a name of the operator's choice
 };
+
+/// A row below a name and the level between: {"", rate}, {"calendar", zone}.
+struct NamedRow {
+  const Key* key;
+  std::string_view inner;
+};
+
+/// Rows that a limit has once: not those of a list's items or of single keys.
+std::vector<NamedRow> named_rows(std::string_view section) {
+  std::vector<NamedRow> rows;
+  const std::string block = std::string(section) + ".*";
+  for (const Key& key : schema()) {
+    if (section_of(key.block) != section) continue;
+    std::string_view inner = key.block.substr(block.size());
+    if (!inner.empty() && !inner.starts_with('.')) continue;
+    inner.remove_prefix(inner.empty() ? 0 : 1);
+    if (inner.find_first_of(".[") == std::string_view::npos) rows.push_back({&key, inner});
+  }
+  return rows;
+}
 
 class Overrider {
  public:
   Overrider(Tree& tree, std::vector<Problem>& errors) : tree_(tree), errors_(errors) {
     for (const Entry& entry : tree_.at(tree_.root).entries) {
-      if (kebab(tree_.at(entry.key).text) != kLimits) continue;
-      for (const Entry& limit : tree_.at(entry.value).entries) {
-        const std::string& name = tree_.at(limit.key).text;
-        limits_.emplace(name, name);
-        folded_.emplace(folded(name), name);
+      const std::string section = kebab(tree_.at(entry.key).text);
+      const auto named = named_sections();
+      if (std::find(named.begin(), named.end(), section) == named.end()) continue;
+      for (const Entry& block : tree_.at(entry.value).entries) {
+        const std::string& name = tree_.at(block.key).text;
+        names_[section].emplace(name, name);
+        folded_[section].emplace(folded(name), name);
       }
     }
   }
@@ -60,7 +82,7 @@ class Overrider {
   }
 
   Aim static_aim(const Key& key) {
-    Aim aim{.key = &key, .levels = {}};
+    Aim aim{.key = &key, .levels = {}, .named = false};
     std::string_view block = key.block;
     while (!block.empty()) {
       const std::size_t end = std::min(block.find('.'), block.size());
@@ -73,19 +95,24 @@ class Overrider {
   Aim aim_of_variable(const Place& place, std::string_view variable) {
     std::vector<std::string> names(kOtherVariables.begin(), kOtherVariables.end());
     for (const Key& key : schema()) {
-      if (key.block == kLimitBlock) continue;
+      if (!section_of(key.block).empty()) continue;
       names.push_back(variable_of(key.block, key.name));
       if (names.back() == variable) return static_aim(key);
     }
-    constexpr std::string_view kLimitPrefix = "CUTWATER_LIMITS__";
-    if (variable.starts_with(kLimitPrefix)) {
-      const std::string_view rest = variable.substr(kLimitPrefix.size());
-      std::string limit(rest.substr(0, rest.rfind(kLevels)));
-      for (const Key& key : keys_of(kLimitBlock)) {
-        const std::string tail = std::string(kLevels) + folded(key.name);
-        names.push_back(std::string(kLimitPrefix) + limit + tail);
+    for (const std::string_view section : named_sections()) {
+      const std::string prefix = std::string(kVariablePrefix) + folded(section) +
+                                 std::string(kLevels);
+      if (!variable.starts_with(prefix)) continue;
+      const std::string_view rest = variable.substr(prefix.size());
+      const std::string written(rest.substr(0, rest.rfind(kLevels)));
+      for (const NamedRow& row : named_rows(section)) {
+        std::string tail(kLevels);
+        if (!row.inner.empty()) tail += folded(row.inner) + std::string(kLevels);
+        tail += folded(row.key->name);
+        names.push_back(prefix + written + tail);
         if (rest.ends_with(tail) && rest.size() > tail.size()) {
-          return limit_aim(place, key, rest.substr(0, rest.size() - tail.size()), folded_);
+          return named_aim(place, section, row, rest.substr(0, rest.size() - tail.size()),
+                           folded_[std::string(section)]);
         }
       }
     }
@@ -97,16 +124,22 @@ class Overrider {
     const std::size_t dot = path.rfind('.');
     const std::string name = kebab(path.substr(dot == std::string_view::npos ? 0 : dot + 1));
     const std::string_view block = dot == std::string_view::npos ? "" : path.substr(0, dot);
-    const std::string limit_prefix = std::string(kLimits) + ".";
     for (const Key& key : schema()) {
-      if (key.block != kLimitBlock) {
-        names.push_back(std::string(key.block) + "." + std::string(key.name));
-        if (key.name == name && key.block == block) return static_aim(key);
-      } else if (block.starts_with(limit_prefix)) {
-        names.push_back(std::string(block) + "." + std::string(key.name));
-        if (key.name == name) {
-          return limit_aim(place, key, block.substr(limit_prefix.size()), limits_);
-        }
+      if (!section_of(key.block).empty()) continue;
+      names.push_back(joined(key.block, key.name));
+      if (key.name == name && key.block == block) return static_aim(key);
+    }
+    for (const std::string_view section : named_sections()) {
+      const std::string prefix = std::string(section) + ".";
+      if (!block.starts_with(prefix)) continue;
+      for (const NamedRow& row : named_rows(section)) {
+        const std::string tail = row.inner.empty() ? "" : "." + std::string(row.inner);
+        names.push_back(joined(block, row.key->name));
+        if (row.key->name != name || !block.ends_with(tail)) continue;
+        const std::string_view written = block.substr(prefix.size());
+        if (written.size() <= tail.size()) continue;
+        return named_aim(place, section, row, written.substr(0, written.size() - tail.size()),
+                         names_[std::string(section)]);
       }
     }
     return unknown(place, path, names, "; --help-config lists all keys");
@@ -121,32 +154,36 @@ class Overrider {
     return {};
   }
 
-  Aim limit_aim(const Place& place, const Key& key, std::string_view name,
-                const std::multimap<std::string, std::string>& names) {
+  Aim named_aim(const Place& place, std::string_view section, const NamedRow& row,
+                std::string_view name, const std::multimap<std::string, std::string>& names) {
     const auto [first, last] = names.equal_range(std::string(name));
     if (first != last) {
-      // Two limits that fall together here are an error of their own; the reader names both.
-      return {.key = &key, .levels = {std::string(kLimits), first->second}};
+      // Two names that fall together here are an error of their own; the reader names both.
+      Aim aim{.key = row.key, .levels = {std::string(section), first->second}, .named = true};
+      if (!row.inner.empty()) aim.levels.emplace_back(row.inner);
+      return aim;
     }
     std::vector<std::string_view> known;
-    for (const auto& [spelling, limit] : names) known.push_back(spelling);
+    for (const auto& [spelling, written] : names) known.push_back(spelling);
     const std::string_view near = nearest(name, known);
-    fail(place, "there is no limit " + in_quotes(name) + " in the file to change; " +
+    const std::string_view one = section.substr(0, section.size() - 1);   // limits -> limit
+    fail(place, "there is no " + std::string(one) + " " + in_quotes(name) +
+                    " in the file to change; " +
                     (near.empty() ? "add it there" : "did you mean '" + std::string(near) + "'?"));
     return {};
   }
 
   void set(const Place& place, const Aim& aim, const std::string& value) {
     if (aim.key == nullptr) return;
-    if (aim.key->kind == Kind::Users || aim.key->kind == Kind::Groups) {
+    if (!is_scalar(aim.key->kind)) {
       return fail(place, "a list cannot be set from outside; write it in the file");
     }
     std::optional<NodeIndex> map = own_map(tree_.root, place);
     if (!map) return;   // the text is no map: an error the reader reports
     tree_.root = *map;
     for (std::size_t depth = 0; depth < aim.levels.size(); ++depth) {
-      const bool is_limit_name = depth == 1 && aim.levels.front() == kLimits;
-      const std::size_t at = entry_of(*map, aim.levels[depth], is_limit_name, place);
+      const bool exact = aim.named && depth == 1;
+      const std::size_t at = entry_of(*map, aim.levels[depth], exact, place);
       const auto inner = own_map(tree_.nodes[*map].entries[at].value, place);
       if (!inner) return;
       tree_.nodes[*map].entries[at].value = *inner;
@@ -188,9 +225,10 @@ class Overrider {
 
   Tree& tree_;
   std::vector<Problem>& errors_;
-  std::multimap<std::string, std::string> limits_;   // name -> name
-  std::multimap<std::string, std::string> folded_;   // CUTWATER_ form -> name
-  std::set<NodeIndex> owned_;                        // maps that belong to this class alone
+  using Names = std::multimap<std::string, std::string>;
+  std::map<std::string, Names> names_;    // by section: name -> name
+  std::map<std::string, Names> folded_;   // by section: CUTWATER_ form -> name
+  std::set<NodeIndex> owned_;             // maps that belong to this class alone
 };
 
 }  // namespace

@@ -7,20 +7,14 @@
 #include "config/words.hpp"
 
 namespace cutwater::config {
-namespace {
-
 std::string position(const Place& place) {
   if (place.source != Source::File) return place.name;
   return std::to_string(place.line) + ":" + std::to_string(place.column);
 }
 
-std::string last_level(const std::string& path) { return path.substr(path.rfind('.') + 1); }
-
 std::string joined(std::string_view block, std::string_view name) {
   return block.empty() ? std::string(name) : std::string(block) + "." + std::string(name);
 }
-
-}  // namespace
 
 std::string folded(std::string_view name) {
   std::string out(name);
@@ -58,13 +52,14 @@ std::vector<Reader::Child> Reader::children(NodeIndex index, std::string_view bl
   std::vector<Child> found;
   const Node& node = tree_.at(index);
   if (node.kind == Node::Kind::Null) return found;
+  const auto named = named_sections();
+  const bool names = std::find(named.begin(), named.end(), block) != named.end();
   if (node.kind != Node::Kind::Map) {
-    const std::string wanted = block == "limits" ? "a map of limits, NAME: { rate: 10/s }"
-                                                 : listing(children_of(block)) + " with values";
+    const std::string wanted = names ? "a map of limits, NAME: { rate: 10/s }"
+                                     : listing(children_of(block)) + " with values";
     fail(node.place, path, "a block is wanted here; write " + wanted);
     return found;
   }
-  const bool names = block == "limits";
   const auto known = children_of(block);
   std::map<std::string, std::size_t> first;
   for (const Entry& entry : node.entries) {
@@ -87,7 +82,7 @@ std::vector<Reader::Child> Reader::children(NodeIndex index, std::string_view bl
     if (!fresh) {
       const Child& before = found[at->second];
       std::string text = "defined twice, first at " + position(before.key);
-      if (before.path != child.path) text += " as '" + last_level(before.path) + "'";
+      if (before.path != child.path) text += " as '" + before.path.substr(before.path.rfind('.') + 1) + "'";
       fail(child.key, child.path, std::move(text));
       child.again = true;
     }
@@ -107,7 +102,7 @@ void Reader::check_unknown(std::string_view written, std::string_view block,
   }
   for (const std::string_view other : blocks()) {
     if (find_key(other, kebab(written)) != nullptr) {
-      text += "'" + kebab(written) + "' is a key of " + std::string(other) + "; ";
+      text += "'" + kebab(written) + "' is a key of " + title_of(other) + "; ";
       break;
     }
   }
@@ -133,7 +128,7 @@ void Reader::read_block(const Child& block, Leaves& leaves) {
 void Reader::read_static(const Leaves& leaves) {
   const Target target{config_};
   for (const Key& key : schema()) {
-    if (key.block == kLimitBlock) continue;
+    if (!section_of(key.block).empty()) continue;
     const std::string path = joined(key.block, key.name);
     const auto leaf = leaves.find(&key);
     if (leaf != leaves.end()) {
@@ -145,7 +140,8 @@ void Reader::read_static(const Leaves& leaves) {
     }
     Parsed value = default_value(key, options_);
     // A list that is written says all there is: the other half of the block is then empty.
-    if (key.kind == Kind::Groups && written_blocks_.contains(std::string(key.block))) {
+    const bool list = key.kind == Kind::Users || key.kind == Kind::Groups;
+    if (list && written_blocks_.contains(std::string(key.block))) {
       value = join_members({});
     }
     key.store(target, value);
@@ -153,70 +149,60 @@ void Reader::read_static(const Leaves& leaves) {
   }
 }
 
-void Reader::read_limits(const Child& section) {
-  if (!section.again) limits_place_ = section.key;
-  for (Child& limit : children(section.value, "limits", section.path)) {
-    limit.again |= section.again;
-    read_limit(limit);
-  }
-}
-
-bool Reader::claim_limit_name(const Child& limit) {
-  if (auto name = parse_name(limit.name); !name) {
-    fail(limit.key, limit.path, name.error().text());
-    return false;
-  }
-  const auto [at, fresh] = folded_limits_.emplace(folded(limit.name), limit);
-  if (!fresh && at->second.name != limit.name) {
-    fail(limit.key, limit.path,
-         "too like '" + at->second.name + "' (" + position(at->second.key) +
-             "): from outside both are CUTWATER_LIMITS__" + at->first + "; rename one");
-  }
-  return true;
-}
-
-void Reader::read_limit(const Child& limit) {
-  claim_limit_name(limit);
-  rule::LimitSettings settings;
-  settings.windows.resize(1);
-  settings.name = limit.name;
-  Leaves leaves;
-  for (const Child& child : children(limit.value, kLimitBlock, limit.path)) {
-    const Key* key = find_key(kLimitBlock, child.name);
+Reader::Record Reader::read_record(std::string_view block, const std::string& path,
+                                   const Leaf& at) {
+  Record record{.block = block, .path = path, .key = at.key, .leaves = {}};
+  for (const Child& child : children(at.value, block, path)) {
+    const Key* key = find_key(block, child.name);
     const Leaf leaf{child.key, child.value};
-    if (child.again) {
-      read_value(*key, child.path, leaf);
-    } else {
-      leaves.emplace(key, leaf);
+    if (!child.again) {
+      record.leaves.emplace(key, leaf);
+    } else if (is_scalar(key->kind)) {
+      read_value(*key, child.path, leaf);   // for its errors only
     }
   }
-  std::vector<Value> values;
-  const Target target{config_, &settings};
-  for (const Key& key : keys_of(kLimitBlock)) {
-    const std::string path = limit.path + "." + std::string(key.name);
-    const auto leaf = leaves.find(&key);
-    if (leaf != leaves.end()) {
-      const auto value = read_value(key, path, leaf->second);
+  return record;
+}
+
+void Reader::store_rows(const Record& record, const Target& target, Values& values) {
+  for (const Key& key : keys_of(record.block)) {
+    if (key.shape) continue;
+    const std::string path = record.path + "." + std::string(key.name);
+    const auto found = record.leaves.find(&key);
+    const Leaf* leaf = found == record.leaves.end() ? nullptr : &found->second;
+    if (leaf != nullptr && tree_.at(leaf->value).kind == Node::Kind::Null) {
+      fail(leaf->key, path, "has no value; write " + range_text(key) + ", or leave the key out");
+    } else if (key.kind == Kind::Block) {
+      const Record inner = leaf != nullptr ? read_record(key.words, path, *leaf)
+                                           : Record{.block = key.words, .path = path, .key = {},
+                                                    .leaves = {}};
+      store_rows(inner, target, values);
+    } else if (key.kind == Kind::Keys) {
+      if (leaf != nullptr) read_keys(path, *leaf, *target.limit, values);
+    } else if (leaf != nullptr) {
+      const auto value = read_value(key, path, *leaf);
       if (!value) continue;
       key.store(target, *value);
-      keep(key, path, *value, &leaf->second, values);
+      keep(key, path, *value, leaf, values);
     } else if (!key.fallback.empty()) {
       const Parsed value = default_value(key, options_);
       key.store(target, value);
       keep(key, path, value, nullptr, values);
-    } else if (key.name == "burst" && settings.windows[0].rate_count != 0) {
-      settings.windows[0].burst = settings.windows[0].rate_count;
-      Parsed value;
-      value.text = std::to_string(settings.windows[0].burst);
-      keep(key, path, value, nullptr, values);
-    } else if (key.kind == Kind::Rate) {
-      fail(limit.key, limit.path, "has no rate; write rate: 10/s");
     }
   }
-  check_limit(settings, limit.path, values);
-  if (limit.again) return;
-  config_.limits.push_back(std::move(settings));
-  config_.values.insert(config_.values.end(), values.begin(), values.end());
+}
+
+void Reader::claim_name(std::string_view section, const Child& named) {
+  if (auto name = parse_name(named.name); !name) {
+    fail(named.key, named.path, name.error().text());
+    return;
+  }
+  const std::string variable = folded(section) + "__" + folded(named.name);
+  const auto [at, fresh] = folded_names_.emplace(variable, named);
+  if (fresh || at->second.name == named.name) return;
+  fail(named.key, named.path,
+       "too like '" + at->second.name + "' (" + position(at->second.key) +
+           "): from outside both are CUTWATER_" + variable + "; rename one");
 }
 
 void Reader::keep(const Key& key, const std::string& path, const Parsed& value, const Leaf* leaf,
@@ -229,49 +215,6 @@ void Reader::keep(const Key& key, const std::string& path, const Parsed& value, 
     if (kept.place.source != Source::File) kept.key = kept.place;
   }
   values.push_back(std::move(kept));
-}
-
-void Reader::check_limit(const rule::LimitSettings& limit, const std::string& path,
-                         const std::vector<Value>& values) {
-  const auto place_of = [&](std::string_view name) {
-    const auto found = std::find_if(values.begin(), values.end(), [&](const Value& value) {
-      return value.path == joined(path, name);
-    });
-    return found == values.end() ? Place{} : found->place;
-  };
-  const std::uint64_t slice = limit.windows[0].burst / 16;
-  if (limit.windows[0].burst != 0 && limit.thread_lease > slice) {
-    std::string remedy = "write off";
-    if (slice > 0) remedy = "write at most " + std::to_string(slice);
-    fail(place_of("thread-lease"), path + ".thread-lease",
-         std::to_string(limit.thread_lease) + " is more than a sixteenth of the burst of " +
-             std::to_string(limit.windows[0].burst) + "; " + remedy +
-             ", or set burst to at least " + std::to_string(std::uint64_t{16} * limit.thread_lease));
-  }
-  if (limit.on_full == rule::OnFull::Allow) {
-    notes_.push_back({place_of("on-full"), path + ".on-full",
-                      "while all places are taken, new keys are not limited at all"});
-  }
-}
-
-void Reader::check_whole() {
-  const Value* capacity = config_.find_value("capacity.limits");
-  if (capacity != nullptr && config_.limits.size() > config_.capacity.limits) {
-    const std::string count = std::to_string(config_.limits.size());
-    const std::string room = std::to_string(config_.capacity.limits);
-    if (config_.limits.size() > kMaxLimits) {
-      fail(limits_place_, "limits", count + " limits are above the maximum of " +
-                                        std::to_string(kMaxLimits));
-    } else {
-      fail(limits_place_, "limits", count + " limits do not fit capacity.limits, which is " + room +
-                                        "; set capacity.limits to at least " + count);
-    }
-  }
-  if (config_.listen.unix_path == "off") {
-    const Value* path = config_.find_value("listen.unix.path");
-    notes_.push_back({path != nullptr ? path->place : Place{}, "listen.unix.path",
-                      "off: there is no socket, so no process can attach"});
-  }
 }
 
 }  // namespace cutwater::config

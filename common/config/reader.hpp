@@ -10,11 +10,18 @@
 #include <string_view>
 #include <vector>
 
+#include "config/key_text.hpp"
 #include "config/problem.hpp"
 #include "config/schema.hpp"
 #include "config/tree.hpp"
 
 namespace cutwater::config {
+
+/// "9:11", or what a value from outside is called.
+std::string position(const Place& place);
+
+/// "BLOCK.NAME"; NAME at the top.
+std::string joined(std::string_view block, std::string_view name);
 
 /// CUTWATER_ form of one level of a path: upper case, each of - . : written as _.
 std::string folded(std::string_view name);
@@ -43,7 +50,25 @@ class Reader {
     Place key;
     NodeIndex value = 0;
   };
+  /// What is written in one block: of each row the first leaf.
+  struct Record {
+    std::string_view block;
+    std::string path;
+    Place key;             ///< of the block itself
+    std::map<const Key*, Leaf> leaves;
+  };
   using Leaves = std::map<const Key*, Leaf>;
+  using Values = std::vector<Value>;
+  /// What a limit, a window or a key is.
+  struct Shape {
+    rule::LimitKind kind = rule::LimitKind::Bucket;
+    std::vector<rule::WindowSettings> windows;
+  };
+  /// A row that says what something is, and where it is written.
+  struct Said {
+    const Key* row;
+    Leaf leaf;
+  };
 
   void fail(const Place& place, std::string path, std::string text);
 
@@ -53,22 +78,42 @@ class Reader {
                      const Place& place);
   void read_block(const Child& block, Leaves& leaves);
   void read_static(const Leaves& leaves);
+  Record read_record(std::string_view block, const std::string& path, const Leaf& at);
+  void store_rows(const Record& record, const Target& target, Values& values);
+  void claim_name(std::string_view section, const Child& named);
+
+  // Limits (reader_limit.cpp) and their keys (reader_keys.cpp).
   void read_limits(const Child& section);
   void read_limit(const Child& limit);
-  bool claim_limit_name(const Child& limit);
+  std::optional<Shape> read_shape(const Record& record, Values& values);
+  bool check_said(const Record& record, const std::vector<Said>& said);
+  bool read_said(const Said& said, const std::string& path, Shape& shape, Values& values);
+  bool read_burst(const Record& record, const Leaf* leaf, const Said& first, Shape& shape,
+                  Values& values);
+  bool read_windows(const std::string& path, const Leaf& leaf, Shape& shape, Values& values);
+  bool read_window(const std::string& path, NodeIndex item, Shape& shape, Values& values);
+  bool read_calendar(const std::string& path, const Leaf& leaf, rule::WindowSettings& window,
+                     Values& values);
+  void read_keys(const std::string& path, const Leaf& leaf, rule::LimitSettings& limit,
+                 Values& values);
+  std::optional<KeyText> read_key(const std::string& path, NodeIndex node);
+  void read_override(const std::string& path, const Leaf& leaf, rule::OverrideSettings& over,
+                     Values& values);
 
-  // Values.
+  // Values (reader_value.cpp).
   std::optional<Parsed> read_value(const Key& key, const std::string& path, const Leaf& leaf);
   std::optional<Parsed> read_list(const Key& key, const std::string& path, const Leaf& leaf);
   std::optional<Parsed> read_rate_map(const std::string& path, const Leaf& leaf);
   std::optional<std::string> read_text(const std::string& path, NodeIndex scalar);
   void keep(const Key& key, const std::string& path, const Parsed& value, const Leaf* leaf,
-            std::vector<Value>& values);
+            Values& values);
 
-  // What one key says about another.
+  // What one key says about another (reader_check.cpp).
   void check_limit(const rule::LimitSettings& limit, const std::string& path,
-                   const std::vector<Value>& values);
+                   const Values& values);
   void check_whole();
+  void check_capacity();
+  void check_listen();
 
   const Tree& tree_;
   const LoadOptions& options_;
@@ -76,7 +121,7 @@ class Reader {
   std::vector<Problem> errors_;
   std::vector<Problem> notes_;
   std::set<std::string> written_blocks_;
-  std::map<std::string, Child> folded_limits_;
+  std::map<std::string, Child> folded_names_;   ///< of limits, in their CUTWATER_ form
   Place limits_place_;
 };
 

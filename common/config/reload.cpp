@@ -10,6 +10,8 @@ std::uint64_t reserved_of(const Capacity& capacity, std::string_view name) {
   if (name == "limits") return capacity.limits;
   if (name == "processes") return capacity.processes;
   if (name == "stripes") return capacity.stripes;
+  if (name == "overrides") return capacity.overrides;
+  if (name == "tops") return capacity.tops;
   return capacity.events;
 }
 

@@ -32,6 +32,15 @@ enum class Kind : std::uint8_t {
   Group,       ///< one group, name or number
   Users,       ///< list of users, names or numbers, or "*"
   Groups,      ///< list of groups, names or numbers, or "*"
+  Bool,        ///< parse_bool()
+  True,        ///< the word true: it is written to say what something is
+  Size,        ///< parse_size() within min..max
+  Zone,        ///< the name of a time zone of this host
+  Moment,      ///< parse_moment()
+  Block,       ///< an inner block of plain rows, `words` names it
+  Calendar,    ///< an inner block that says what a limit is
+  Windows,     ///< a list of windows
+  Keys,        ///< a map of keys and what each gets
 };
 
 /// When a reload takes a changed key over.
@@ -51,10 +60,13 @@ struct Parsed {
   std::vector<std::uint32_t> ids;       ///< Users, Groups
 };
 
-/// Where a row stores: `limit` is set for the rows of a limit.
+/// Where a row stores. Set are those its block needs: `limit` below limits.*, `over` below its
+/// keys, `window` for what tells of one window.
 struct Target {
   Config& config;
   rule::LimitSettings* limit = nullptr;
+  rule::OverrideSettings* over = nullptr;
+  rule::WindowSettings* window = nullptr;
 };
 
 struct Key {
@@ -70,10 +82,28 @@ struct Key {
   void (*store)(const Target& target, const Parsed& value) = nullptr;
   std::string_view trap_word = {};   ///< a word that is often tried here,
   std::string_view trap_text = {};   ///< and what is said about it
+  rule::LimitKind says = rule::LimitKind::Bucket;   ///< of a row with `shape`
+  bool shape = false;                ///< says what a limit or key is: exactly one is written
 };
 
-/// Where the keys of a limit stand.
+/// Where the keys of a limit stand, and those of what stands in it.
 inline constexpr std::string_view kLimitBlock = "limits.*";
+inline constexpr std::string_view kWindowBlock = "limits.*.windows[]";
+inline constexpr std::string_view kCalendarBlock = "limits.*.calendar";
+inline constexpr std::string_view kKeyBlock = "limits.*.keys.*";
+inline constexpr std::string_view kIpPrefixBlock = "limits.*.ip-prefix";
+
+/// Sections whose blocks have names of the operator's choice: limits.
+std::span<const std::string_view> named_sections();
+
+/// The section of a block below a name ("limits" for "limits.*.calendar"), or empty.
+std::string_view section_of(std::string_view block);
+
+/// A block as the operator would write it: "limits.NAME.calendar".
+std::string title_of(std::string_view block);
+
+/// Does a value of this kind fit one scalar, so that it can be set from outside?
+bool is_scalar(Kind kind);
 
 /// Every key, block after block, in the order in which help and show print them.
 std::span<const Key> schema();
@@ -81,8 +111,7 @@ std::span<const Key> schema();
 /// The rows of one block; empty when it has none of its own.
 std::span<const Key> keys_of(std::string_view block);
 
-/// The blocks that have keys of their own, in table order: "instance", "listen.unix", ...,
-/// "limits.*".
+/// The blocks that have keys of their own, in table order: "instance", "listen", "listen.unix", ...
 std::vector<std::string_view> blocks();
 
 /// What may stand directly in a block (""= the top): names of keys and of inner blocks.

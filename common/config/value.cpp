@@ -3,8 +3,10 @@
 
 #include <algorithm>
 
+#include "calendar/zone.hpp"
 #include "config/count.hpp"
 #include "config/duration.hpp"
+#include "config/moment.hpp"
 #include "config/words.hpp"
 
 namespace cutwater::config {
@@ -26,7 +28,8 @@ Parsed number_value(std::uint64_t number, std::string text) {
 
 Result<Parsed> in_range(const Key& key, std::uint64_t number, std::string text) {
   const auto spell = [&](std::uint64_t bound) {
-    return key.kind == Kind::Duration ? format_duration(bound) : std::to_string(bound);
+    if (key.kind == Kind::Duration) return format_duration(bound);
+    return key.kind == Kind::Size ? format_size(bound) : std::to_string(bound);
   };
   if (number > key.max) return refusal(text + " is above the maximum of " + spell(key.max));
   if (number < key.min) return refusal(text + " is below the minimum of " + spell(key.min));
@@ -77,6 +80,13 @@ Result<Parsed> parse_target(const Key& key, std::string_view text) {
                    " bytes is above the maximum of " + std::to_string(key.max));
   }
   return text_value(std::string(text));
+}
+
+Result<Parsed> parse_zone(std::string_view text) {
+  if (text.empty()) return refusal("an empty time zone; write UTC or a name such as Europe/Berlin");
+  auto zone = calendar::Zone::load(text);
+  if (!zone) return refusal(zone.error().text());
+  return text_value(zone->name());
 }
 
 /// A name or a number of a user or group. `known` is false when nobody looked the name up.
@@ -172,6 +182,29 @@ Result<Parsed> parse_value(const Key& key, std::string_view text, const LoadOpti
     case Kind::Group: return parse_id(text, options.group_id, "group");
     case Kind::Users:
     case Kind::Groups: return parse_member(key, text, options);
+    case Kind::Bool: {
+      auto yes = parse_bool(text);
+      if (!yes) return yes.error();
+      return number_value(*yes ? 1 : 0, std::string(text));
+    }
+    case Kind::True:
+      if (text == "true") return number_value(1, "true");
+      return refusal(in_quotes(text) + " says nothing here; write true, or leave the key out");
+    case Kind::Size: {
+      auto bytes = parse_size(text);
+      if (!bytes) return bytes.error();
+      return in_range(key, *bytes, format_size(*bytes));
+    }
+    case Kind::Zone: return parse_zone(text);
+    case Kind::Moment: {
+      auto at = parse_moment(text);
+      if (!at) return at.error();
+      return number_value(*at, format_moment(*at));
+    }
+    case Kind::Block:
+    case Kind::Calendar:
+    case Kind::Windows:
+    case Kind::Keys: break;   // no scalars
   }
   return refusal("a value of no known kind");
 }

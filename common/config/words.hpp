@@ -35,6 +35,9 @@ std::string shown(std::string_view word);
 /// that is in none of the three styles comes back as it is, so that it stays unknown.
 std::string kebab(std::string_view key);
 
+/// Length of the UTF-8 sequence at `at`, or 0 when there is none.
+std::size_t utf8_length(std::string_view text, std::size_t at);
+
 /// "a, b or c".
 std::string listing(std::span<const std::string_view> words);
 

@@ -24,7 +24,9 @@ shm::Capacity capacity_of(const config::Capacity& capacity) noexcept {
           .limits = capacity.limits,
           .processes = capacity.processes,
           .stripes = capacity.stripes,
-          .events = capacity.events};
+          .events = capacity.events,
+          .overrides = capacity.overrides,
+          .tops = capacity.tops};
 }
 
 std::string config_report(const config::LoadOutcome& outcome, const std::string& file) {

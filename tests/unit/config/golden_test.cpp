@@ -73,7 +73,7 @@ capacity:
 log: { level: loud, format: xml, target: "file:log", queue: 100 }
 limits:
   one: { rate: 10/s, burst: 0, max-wait: 2h, max-waiting: 65537, thread-lease: 0, on-full: open }
-  two: { rate: 1/s, initial: none, on-change: reset, max-wait: 15 }
+  two: { rate: 1/s, initial: none, on-change: forget, max-wait: 15 }
 )";
 
   EXPECT_EQ(
@@ -130,10 +130,9 @@ limits:
           "allow or deny",
           "cutwater.yaml:20:30: limits.two.initial: \"none\" is not known here; write full or "
           "empty",
-          "cutwater.yaml:20:47: limits.two.on-change: \"reset\" is not known here; write keep-used "
-          "or "
-          "additive",
-          "cutwater.yaml:20:64: limits.two.max-wait: 15 what? write 15s",
+          "cutwater.yaml:20:47: limits.two.on-change: \"forget\" is not known here; write "
+          "keep-used, additive, as-is, proportional or reset",
+          "cutwater.yaml:20:65: limits.two.max-wait: 15 what? write 15s",
       }));
 }
 

@@ -58,7 +58,7 @@ log: { level: debug, format: json, target: "file:/var/log/shop.log", queue: 256 
   EXPECT_EQ(config.listen.unix_group, 50U);
   EXPECT_EQ(config.access.map.users, (std::vector<std::uint32_t>{1001, 7}));
   EXPECT_EQ(config.access.map.groups, (std::vector<std::uint32_t>{50}));
-  EXPECT_EQ(config.capacity, (Capacity{1'000'000, 16, 64, 4, 65536}));
+  EXPECT_EQ(config.capacity, (Capacity{1'000'000, 16, 64, 4, 65536, 4096, 64}));
   ASSERT_EQ(config.limits.size(), 3U);
   EXPECT_EQ(config.limits[0].name, "api-per-user");
   EXPECT_EQ(config.limits[0].windows[0].burst, 2000U);
@@ -148,9 +148,7 @@ TEST(Load, ALimitNeedsARate) {
       errors_of("limits:\n  a:\n  b: { burst: 5 }\n  c: 10/s\n"),
       (Lines{"cutwater.yaml:2:3: limits.a: has no rate; write rate: 10/s",
              "cutwater.yaml:3:3: limits.b: has no rate; write rate: 10/s",
-             "cutwater.yaml:4:3: limits.c: has no rate; write rate: 10/s",
-             "cutwater.yaml:4:6: limits.c: a block is wanted here; write rate, burst, initial, "
-             "on-full, on-change, max-wait, max-waiting, thread-lease or note with values"}));
+             "cutwater.yaml:4:6: limits.c: a block is wanted here; write { rate: 10/s }"}));
 }
 
 TEST(Load, NamesOfLimitsAreNamesAndStayApart) {

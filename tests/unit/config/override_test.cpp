@@ -119,34 +119,78 @@ TEST(Override, UnknownOnesNameTheNearest) {
             "command line --set : no such setting; --help-config lists all keys");
 }
 
+TEST(Override, ReachesTheBlocksInsideALimit) {
+  const std::string_view text = "limits:\n  a: { calendar: { count: 5, per: day } }\n";
+  const Config config =
+      config_of(text, environment({{"CUTWATER_LIMITS__A__CALENDAR__ZONE", "Europe/Berlin"},
+                                   {"CUTWATER_LIMITS__A__IP_PREFIX__V6", "48"}}));
+  EXPECT_EQ(config.limits[0].windows[0].zone, "Europe/Berlin");
+  EXPECT_EQ(config.limits[0].ip_prefix_v6, 48);
+  EXPECT_EQ(config.limits[0].ip_prefix_v4, 32);
+  EXPECT_EQ(config_of(text, settings({{"limits.a.calendar.count", "7"}})).limits[0].windows[0].burst,
+            7U);
+}
+
+TEST(Override, ASecondWordForWhatALimitIsIsAContradiction) {
+  EXPECT_EQ(errors_of("limits: { a: { rate: 1/s } }", settings({{"limits.a.spacing", "2s"}})),
+            Lines{"cutwater.yaml:1:16: limits.a.rate: 'spacing' (limits.a.spacing) also says what "
+                  "this limit is; keep one"});
+}
+
 TEST(Override, ListsStayInTheFile) {
+  for (const char* path : {"limits.api-per-user.windows", "limits.api-per-user.keys"}) {
+    EXPECT_EQ(errors_of(kText, settings({{path, "x"}})),
+              Lines{"command line --set " + std::string(path) +
+                    ": a list cannot be set from outside; write it in the file"});
+  }
   EXPECT_EQ(
       errors_of("", settings({{"access.map.users", "bob"}})),
       Lines{"command line --set access.map.users: a list cannot be set from outside; write it in "
             "the file"});
 }
 
+/// Rows of single keys and of the items of a list are written in the file.
+bool can_be_set(const Key& key) {
+  return is_scalar(key.kind) && key.block != kKeyBlock && key.block != kWindowBlock;
+}
+
 TEST(Override, EveryScalarOfTheSchemaCanBeSet) {
+  std::size_t tried = 0;
   for (const Key& key : schema()) {
-    if (key.kind == Kind::Users || key.kind == Kind::Groups) continue;
-    std::string block(key.block);
-    std::string limit;
-    if (key.block == kLimitBlock) block = "limits.api-per-user";
-    std::string variable = "CUTWATER_" + folded(block) + "__" + folded(key.name);
-    for (std::size_t dot = block.find('.'); dot != std::string::npos;
-         dot = block.find('.', dot + 1)) {
-      variable.replace(variable.find(folded(block)) + dot, 1, "__");
+    if (!can_be_set(key)) continue;
+    // A limit that says already what it is takes no second word for it.
+    const bool says = key.block == kLimitBlock && key.shape && key.name != "burst";
+    std::string text = "limits:\n  api-per-user: { rate: 10/s }\n";
+    if (says) text = "limits:\n  api-per-user:\n";
+    if (key.block == kCalendarBlock) {
+      text = "limits:\n  api-per-user: { calendar: { count: 1, per: day } }\n";
     }
-    const std::string value(key.fallback.empty() ? key.kind == Kind::Rate ? "3/s" : "3"
-                                                 : key.fallback);
+    std::string block(key.block);
+    if (const std::size_t star = block.find('*'); star != std::string::npos) {
+      block.replace(star, 1, "api-per-user");
+    }
+    std::string variable = "CUTWATER";
+    for (std::string_view rest = block; !rest.empty();) {
+      const std::size_t end = std::min(rest.find('.'), rest.size());
+      variable += (variable == "CUTWATER" ? "_" : "__") + folded(rest.substr(0, end));
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    variable += "__" + folded(key.name);
+    std::string value(key.fallback);
+    if (value.empty()) value = key.kind == Kind::Rate ? "3/s" : "3";
+    if (key.kind == Kind::Duration && key.fallback.empty()) value = "3s";
+    if (key.kind == Kind::True) value = "true";
+    if (key.name == "per") value = "month";
     const std::string path = block + "." + std::string(key.name);
-    const Config from_environment = config_of(kText, environment({{variable, value}}));
+    const Config from_environment = config_of(text, environment({{variable, value}}));
     ASSERT_NE(from_environment.find_value(path), nullptr) << variable;
     EXPECT_EQ(from_environment.find_value(path)->place.source, Source::Environment) << variable;
-    const Config from_line = config_of(kText, settings({{path, value}}));
+    const Config from_line = config_of(text, settings({{path, value}}));
     EXPECT_EQ(from_line.find_value(path)->place.source, Source::CommandLine) << path;
     EXPECT_NE(show(from_line).find("  # command line --set " + path + "\n"), std::string::npos);
+    ++tried;
   }
+  EXPECT_GE(tried, 50U);
 }
 
 TEST(Override, ATextThatIsNoMapStaysAnError) {

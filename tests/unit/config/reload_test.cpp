@@ -30,9 +30,10 @@ TEST(Reload, AKeyTakenOutIsAChangeToo) {
 
 TEST(Reload, EveryKeyThatIsReadAtStart) {
   const std::string next = R"(
-instance: { name: x, memory-directory: /m, clock: tsc, lock-memory: true, huge-pages: never }
+instance: { name: x, memory-directory: /m, clock: tsc, lock-memory: true, huge-pages: never,
+            state-directory: /var, remember-keys: true }
 listen: { unix: { path: /s, mode: "0666", group: 5 } }
-capacity: { keys: 1M, limits: 300, processes: 2000, stripes: 64, events: 8192 }
+capacity: { keys: 1M, limits: 300, processes: 2000, stripes: 64, events: 8192, overrides: 5000, tops: 65 }
 log: { queue: 512 }
 )";
   std::size_t fixed = 0;
@@ -42,8 +43,8 @@ log: { queue: 512 }
 
   EXPECT_EQ(found.size(), fixed);
   EXPECT_EQ(
-      found.at(8),
-      "cutwater.yaml:4:13: capacity.keys: changed from '262144' to '1000000', above the 262144 "
+      found.at(10),
+      "cutwater.yaml:5:13: capacity.keys: changed from '262144' to '1000000', above the 262144 "
       "reserved at start, which needs a restart");
 }
 

@@ -18,11 +18,14 @@ TEST(Schema, RowsAreWellFormed) {
     const std::string path = std::string(key.block) + "." + std::string(key.name);
     EXPECT_TRUE(seen.insert(path).second) << path;
     EXPECT_EQ(kebab(key.name), key.name) << path;
-    EXPECT_EQ(key.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz-"), std::string_view::npos)
+    EXPECT_EQ(key.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz-46"), std::string_view::npos)
         << path;
-    EXPECT_NE(key.store, nullptr) << path;
+    const bool inner = key.kind == Kind::Block || key.kind == Kind::Calendar ||
+                       key.kind == Kind::Windows || key.kind == Kind::Keys;
+    EXPECT_EQ(key.store == nullptr, inner) << path;
     EXPECT_FALSE(key.help.empty()) << path;
     EXPECT_TRUE(key.help.ends_with('.')) << path;
+    EXPECT_LE(key.min, key.max) << path;
     EXPECT_FALSE(range_text(key).empty()) << path;
     EXPECT_EQ(find_key(key.block, key.name), &key) << path;
   }
@@ -34,8 +37,15 @@ TEST(Schema, BlocksAreContiguous) {
   EXPECT_EQ(count, schema().size());
   EXPECT_EQ(children_of(""), (std::vector<std::string_view>{"instance", "listen", "access",
                                                             "capacity", "limits", "log"}));
-  EXPECT_EQ(children_of("listen"), (std::vector<std::string_view>{"unix"}));
-  EXPECT_EQ(children_of("access"), (std::vector<std::string_view>{"map"}));
+  EXPECT_EQ(children_of("listen"), (std::vector<std::string_view>{
+                                       "max-connections", "max-connections-per-peer", "max-frame",
+                                       "credit-items", "credit-bytes", "max-unsent",
+                                       "hello-timeout", "idle-timeout", "unix"}));
+  EXPECT_EQ(children_of("access"),
+            (std::vector<std::string_view>{"map", "ask", "look", "steer"}));
+  EXPECT_EQ(children_of(kKeyBlock),
+            (std::vector<std::string_view>{"rate", "windows", "spacing", "calendar", "unlimited",
+                                           "banned", "burst", "until", "note"}));
 }
 
 TEST(Schema, EveryDefaultIsAValueOfItsKeyInItsCanonicalSpelling) {
@@ -62,6 +72,18 @@ TEST(Schema, TheDefaultsOfTheTableAreThoseOfTheStructs) {
   EXPECT_EQ(loaded.instance.initial_after_damage, plain.instance.initial_after_damage);
   EXPECT_EQ(loaded.listen.unix_path, plain.listen.unix_path);
   EXPECT_EQ(loaded.listen.unix_mode, plain.listen.unix_mode);
+  EXPECT_EQ(loaded.instance.state_directory, plain.instance.state_directory);
+  EXPECT_EQ(loaded.instance.remember_keys, plain.instance.remember_keys);
+  EXPECT_EQ(loaded.instance.watch_file, plain.instance.watch_file);
+  EXPECT_EQ(loaded.instance.drain_ns, plain.instance.drain_ns);
+  EXPECT_EQ(loaded.listen.max_connections, plain.listen.max_connections);
+  EXPECT_EQ(loaded.listen.max_connections_per_peer, plain.listen.max_connections_per_peer);
+  EXPECT_EQ(loaded.listen.max_frame, plain.listen.max_frame);
+  EXPECT_EQ(loaded.listen.credit_items, plain.listen.credit_items);
+  EXPECT_EQ(loaded.listen.credit_bytes, plain.listen.credit_bytes);
+  EXPECT_EQ(loaded.listen.max_unsent, plain.listen.max_unsent);
+  EXPECT_EQ(loaded.listen.hello_timeout_ns, plain.listen.hello_timeout_ns);
+  EXPECT_EQ(loaded.listen.idle_timeout_ns, plain.listen.idle_timeout_ns);
   EXPECT_EQ(loaded.capacity, plain.capacity);
   EXPECT_EQ(loaded.log.level, plain.log.level);
   EXPECT_EQ(loaded.log.format, plain.log.format);
@@ -99,7 +121,7 @@ TEST(Schema, TheShippedFileLoadsAndShowsEveryKey) {
   EXPECT_FALSE(config.limits.empty());
   for (const Key& key : schema()) {
     EXPECT_NE(text.find(std::string(key.name) + ":"), std::string::npos) << key.name;
-    if (key.block == kLimitBlock || key.fallback.empty()) continue;
+    if (!section_of(key.block).empty() || key.fallback.empty()) continue;
     const std::string path = std::string(key.block) + "." + std::string(key.name);
     EXPECT_EQ(config.find_value(path)->text, key.fallback) << path;
   }
@@ -125,6 +147,21 @@ TEST(Schema, EveryStepOfAnEnumIsStoredAsItself) {
             rule::Initial::Empty);
   EXPECT_EQ(config_of("limits: { a: { rate: 1/s, on-change: additive } }").limits[0].on_change,
             rule::OnChange::KeepUsed);
+  const auto limit = [](const std::string& key) {
+    return config_of("limits: { a: { rate: 1/s, " + key + " } }").limits[0];
+  };
+  EXPECT_EQ(limit("on-change: as-is").on_change, rule::OnChange::AsIs);
+  EXPECT_EQ(limit("on-change: proportional").on_change, rule::OnChange::Proportional);
+  EXPECT_EQ(limit("on-change: reset").on_change, rule::OnChange::Reset);
+  EXPECT_EQ(limit("mode: shadow").mode, rule::Mode::Shadow);
+  EXPECT_EQ(limit("show-keys: shown").show_keys, rule::ShowKeys::Shown);
+  EXPECT_EQ(limit("show-keys: hidden").show_keys, rule::ShowKeys::Hidden);
+  constexpr const char* kUnits[] = {"minute", "hour", "day", "week", "month", "year"};
+  for (std::size_t i = 0; i < rule::kCalendarUnits; ++i) {
+    const Config config = config_of("limits: { a: { calendar: { count: 1, per: " +
+                                    std::string(kUnits[i]) + " } } }");
+    EXPECT_EQ(config.limits[0].windows[0].unit, static_cast<rule::CalendarUnit>(i));
+  }
 }
 
 }  // namespace
