@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The commands of cutwaterctl: each answers on standard output and returns the exit code
-// (ctl/exit_code.hpp). None changes anything but `config reload` and `limit reset`, which the
-// daemon carries out. Thread safety: one thread.
+// (ctl/exit_code.hpp). Those that change something let the daemon do it (ctl/steer.hpp). Thread safety: one thread.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -24,14 +23,51 @@ Exit run_limit_get(const Settings& settings, const std::string& name);
 /// refused.
 Exit run_limit_peek(const Settings& settings, const std::string& name, const std::string& key,
                     std::uint64_t cost);
-/// Fills the key's bucket. Needs the daemon and the right to steer.
-Exit run_limit_reset(const Settings& settings, const std::string& name, const std::string& key);
+/// The same in words: which window decides, by which rule (the limit's, an override, a ban), what
+/// is left, when to come back. Exit::Refused when it would be refused.
+Exit run_limit_explain(const Settings& settings, const std::string& name, const std::string& key,
+                       std::uint64_t cost);
+/// Keys as the limit's `show-keys` allows.
+Exit run_limit_top(const Settings& settings, const std::string& name);
+
+/// An act on one key of a limit, or on the limit. Acts need the daemon and the right to steer; bans,
+/// overrides and shadow are journalled and come back after a reboot.
+struct KeyAct {
+  std::string limit, key, note;
+  std::uint64_t for_ns = 0;  ///< 0 = until undone
+};
+/// Fills the key's bucket.
+Exit run_limit_reset(const Settings& settings, const KeyAct& act);
+/// Spends the tokens that are there now.
+Exit run_limit_drain(const Settings& settings, const KeyAct& act);
+/// Gives tokens back beyond what the limit owes; counted, outside every promise.
+Exit run_limit_credit(const Settings& settings, const KeyAct& act, std::uint64_t tokens);
+Exit run_limit_ban(const Settings& settings, const KeyAct& act);
+Exit run_limit_unban(const Settings& settings, const KeyAct& act);
+/// What a key gets instead of the limit's numbers; exactly one of the three is said.
+struct OverrideAct {
+  std::string rate;         ///< as in the configuration: 100/s
+  std::uint64_t burst = 0;  ///< 0 = the rate's count
+  bool unlimited = false, end = false;
+};
+Exit run_limit_override(const Settings& settings, const KeyAct& act, const OverrideAct& numbers);
+Exit run_limit_shadow(const Settings& settings, const KeyAct& act, bool on);
+
+/// What was done by hand and still holds.
+Exit run_journal_list(const Settings& settings);
+Exit run_journal_undo(const Settings& settings, std::uint64_t id);
 
 /// Every error and note of a file, and what it reserves. Exit::Invalid when there is an error. No
 /// daemon.
 Exit run_config_check(const Settings& settings, const std::string& file);
-/// Lets the daemon read its file again; prints every error when it refuses.
-Exit run_config_reload(const Settings& settings);
+/// The settings in force, each with its origin; secrets as ***.
+Exit run_config_show(const Settings& settings);
+/// What `file` would change in the running configuration. Exit::Invalid when a reload of it would
+/// be refused. The daemon need not run; then only settings that the memory holds are compared.
+Exit run_config_diff(const Settings& settings, const std::string& file);
+/// Lets the daemon read its file again; prints every error when it refuses. `dry`: only says what
+/// would happen.
+Exit run_config_reload(const Settings& settings, bool dry);
 
 struct EventsAsk {
   bool follow = false;       ///< until interrupted
@@ -43,10 +79,14 @@ Exit run_events(const Settings& settings, const EventsAsk& ask);
 /// the files cannot be understood. Beside a running daemon too.
 Exit run_verify(const Settings& settings);
 
+/// Looks for what is not as it should be (ctl/doctor.hpp). Exit::Invalid when something is wrong.
+Exit run_doctor(const Settings& settings);
+
 struct ReplayCommand {
   std::string log;  ///< `-` = standard input
   std::string limit;
-  std::string config;  ///< empty: $CUTWATER_CONFIG, else kDefaultConfig
+  std::string config;   ///< empty: $CUTWATER_CONFIG, else kDefaultConfig
+  std::string against;  ///< empty: one replay; else the other configuration
 };
 inline constexpr const char* kDefaultConfig = "/etc/cutwater/cutwater.yaml";
 Exit run_replay(const Settings& settings, const ReplayCommand& command);

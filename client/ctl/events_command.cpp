@@ -107,7 +107,7 @@ Exit follow(const Settings& settings, Look look, Position at) {
     auto page = look.read_events(at.next);
     if (!page) {
       if (!reopen(settings, look, at, false) && ++failures > kFollowPatience) {
-        return complain(page.error());
+        return complain(settings, page.error());
       }
       continue;
     }
@@ -123,12 +123,12 @@ Exit follow(const Settings& settings, Look look, Position at) {
 Exit run_events(const Settings& settings, const EventsAsk& ask) {
   if (ask.follow) catch_interrupt();
   auto look = Look::open(settings);
-  if (!look) return complain(look.error());
+  if (!look) return complain(settings, look.error());
 
   EventRows all;
   for (int page = 0; page < kMaxPages; ++page) {
     auto more = look->read_events(all.next);
-    if (!more) return complain(more.error());
+    if (!more) return complain(settings, more.error());
     if (all.rows.empty()) all.lost = more->lost;
     all.next = more->next;
     if (more->rows.empty()) break;

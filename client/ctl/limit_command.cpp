@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-
 #include "ctl/commands.hpp"
+#include "ctl/explain.hpp"
 #include "ctl/look.hpp"
 #include "ctl/print.hpp"
 #include "ctl/table.hpp"
@@ -9,9 +8,6 @@
 
 namespace cutwater::ctl {
 namespace {
-
-/// A reload may take longer than a question.
-constexpr Nanos kReloadPatience = std::chrono::seconds{10};
 
 std::string rate_of(const wire::Value& row) {
   return rate_text(number_at(row, "rate_count"), number_at(row, "rate_period_ns"));
@@ -41,48 +37,13 @@ const wire::Value& answer_in(const wire::Value& row) {
   return answer != nullptr && answer->as_map() != nullptr ? *answer : row;
 }
 
-/// Both parts of a STEER's fate: not carried out, or the daemon's code.
-Exit steered(const Settings& settings, const Result<wire::SteerAnswer>& answer,
-             const std::string& done) {
-  if (!answer) return complain(answer.error());
-  if (answer->code == wire::kSteerDone) {
-    wire::Value document;
-    document.set("done", true);
-    document.set("text", answer->text);
-    document.set("generation", answer->generation);
-    return print(settings, document,
-                 (answer->text.empty() ? done : escape_lines(answer->text)) + '\n');
-  }
-  note(answer->text.empty() ? "refused with code " + std::to_string(answer->code)
-                            : escape_lines(answer->text));
-  switch (answer->code) {
-    case wire::kSteerNotPermitted:
-      return Exit::NotPermitted;
-    case wire::kSteerNoSuchName:
-      return Exit::NoSuchName;
-    default:
-      return Exit::Invalid;
-  }
-}
-
-Result<wire::SteerAnswer> steer(const Settings& settings, const wire::Steer& message,
-                                Nanos patience) {
-  auto link = open_link(settings);
-  if (!link) return link.error();
-  auto answer = link->connection.steer(message, client::Deadline::in(patience));
-  if (!answer && answer.error().code() == Errc::Timeout) {
-    return Error{Errc::Timeout, answer.error().text() + "; it may still be carried out"};
-  }
-  return answer;
-}
-
 }  // namespace
 
 Exit run_limit_list(const Settings& settings) {
   auto look = Look::open(settings);
-  if (!look) return complain(look.error());
+  if (!look) return complain(settings, look.error());
   const auto rows = look->read("limits");
-  if (!rows) return complain(rows.error());
+  if (!rows) return complain(settings, rows.error());
 
   wire::Value document = look->document();
   document.set("limits", wire::Value::Array(rows->begin(), rows->end()));
@@ -102,9 +63,9 @@ Exit run_limit_list(const Settings& settings) {
 
 Exit run_limit_get(const Settings& settings, const std::string& name) {
   auto look = Look::open(settings);
-  if (!look) return complain(look.error());
+  if (!look) return complain(settings, look.error());
   const auto row = look->read_limit(name);
-  if (!row) return complain(row.error());
+  if (!row) return complain(settings, row.error());
 
   wire::Value document = look->document();
   for (const auto& entry : *row->as_map()) document.set(entry.key, entry.value);
@@ -130,15 +91,15 @@ Exit run_limit_get(const Settings& settings, const std::string& name) {
 Exit run_limit_peek(const Settings& settings, const std::string& name, const std::string& key,
                     std::uint64_t cost) {
   const auto bytes = key_argument(key);
-  if (!bytes) return complain(bytes.error());
+  if (!bytes) return complain(settings, bytes.error());
   auto look = Look::open(settings);
-  if (!look) return complain(look.error());
+  if (!look) return complain(settings, look.error());
   const auto row = look->read_limit(name, *bytes, cost);
-  if (!row) return complain(row.error());
+  if (!row) return complain(settings, row.error());
 
   const wire::Value& answer = answer_in(*row);
   if (answer.find("reason") == nullptr)
-    return complain(Error{Errc::Protocol, "the daemon gave no answer for the key"});
+    return complain(settings, Error{Errc::Protocol, "the daemon gave no answer for the key"});
   const bool allowed = truth_at(answer, "allowed");
   wire::Value document = look->document();
   document.set("limit", name);
@@ -163,23 +124,47 @@ Exit run_limit_peek(const Settings& settings, const std::string& name, const std
   return printed == Exit::Ok && !allowed ? Exit::Refused : printed;
 }
 
-Exit run_limit_reset(const Settings& settings, const std::string& name, const std::string& key) {
-  auto bytes = key_argument(key);
-  if (!bytes) return complain(bytes.error());
-  wire::Steer message;
-  message.verb = wire::kVerbLimitReset;
-  message.name = name;
-  message.key = std::move(*bytes);
-  return steered(settings, steer(settings, message, settings.timeout), "reset");
+Exit run_limit_explain(const Settings& settings, const std::string& name, const std::string& key,
+                       std::uint64_t cost) {
+  const auto bytes = key_argument(key);
+  if (!bytes) return complain(settings, bytes.error());
+  auto look = Look::open(settings);
+  if (!look) return complain(settings, look.error());
+  const auto row = look->read_limit(name, *bytes, cost);
+  if (!row) return complain(settings, row.error());
+  const std::vector<std::string> sentences = explain(*row, cost);
+  if (sentences.empty()) {
+    return complain(settings, Error{Errc::Protocol, "the daemon gave no answer for the key"});
+  }
+  wire::Value document = look->document();
+  for (const auto& entry : *row->as_map()) document.set(entry.key, entry.value);
+  wire::Value::Array words;
+  std::string text = escape(name) + ", key " + escape_short(*bytes, 256) + '\n';
+  for (const std::string& sentence : sentences) {
+    words.emplace_back(sentence);
+    text += "  " + sentence + '\n';
+  }
+  document.set("explain", std::move(words));
+  const Exit printed = print(settings, document, text);
+  const bool allowed = truth_at(answer_in(*row), "allowed");
+  return printed == Exit::Ok && !allowed ? Exit::Refused : printed;
 }
 
-Exit run_config_reload(const Settings& settings) {
-  wire::Steer message;
-  message.verb = wire::kVerbConfigReload;
-  message.arguments.set("dry", false);
-  // A reload waits until the change before it has taken effect.
-  const Nanos patience = std::max(settings.timeout, kReloadPatience);
-  return steered(settings, steer(settings, message, patience), "reloaded");
+Exit run_limit_top(const Settings& settings, const std::string& name) {
+  auto look = Look::open(settings);
+  if (!look) return complain(settings, look.error());
+  const auto rows = look->read("top", name);
+  if (!rows) return complain(settings, rows.error());
+
+  wire::Value document = look->document();
+  document.set("limit", name);
+  document.set("top", wire::Value::Array(rows->begin(), rows->end()));
+  Table table({{"KEY"}, {"REFUSED", Table::Align::Right}, {"ASKED", Table::Align::Right}});
+  for (const wire::Value& row : *rows) {
+    table.add({escape_short(text_at(row, "key")), cell(row, "refused"), cell(row, "asked")});
+  }
+  return print(settings, document,
+               rows->empty() ? "no key stands out\n" : table.text(settings.colour));
 }
 
 }  // namespace cutwater::ctl

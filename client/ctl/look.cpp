@@ -194,10 +194,11 @@ Result<Rows> Look::ask(wire::Read message) {
   return Error{Errc::Protocol, "the daemon's answer to '" + message.what + "' does not end"};
 }
 
-Result<Rows> Look::read(std::string_view what) {
+Result<Rows> Look::read(std::string_view what, std::string_view name) {
   if (link_) {
     wire::Read message;
     message.what = what;
+    if (!name.empty()) message.name = std::string(name);
     auto answer = ask(std::move(message));
     if (answer || !fall_back(answer.error())) return answer;
   }

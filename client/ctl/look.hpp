@@ -3,7 +3,7 @@
 // memory files themselves, read-only, as root or the daemon's user may (P6, C137).
 //
 //   auto look = Look::open(settings);        // notes "daemon not running; read from /run/..."
-//   if (!look) return complain(look.error());
+//   if (!look) return complain(settings, look.error());
 //   auto rows = look->read("limits");
 //
 // The daemon's refusal is an answer: then the memory is not tried. With --memory and no --address
@@ -56,8 +56,8 @@ class Look {
   enum class Voice : std::uint8_t { Notes, Quiet };  ///< whether a remark is printed
   static Result<Look> open(const Settings& settings, Voice voice = Voice::Notes);
 
-  /// Rows of `what` (see rows/segment_rows.hpp), all pages.
-  Result<Rows> read(std::string_view what);
+  /// Rows of `what` (see rows/segment_rows.hpp), all pages; of one name where there is one.
+  Result<Rows> read(std::string_view what, std::string_view name = {});
   /// One limit; with a key what it would answer. UnknownName lists the nearest names.
   Result<wire::Value> read_limit(std::string_view name,
                                  std::optional<std::string_view> key = std::nullopt,
@@ -76,6 +76,10 @@ class Look {
   const std::string& instance() const noexcept { return instance_; }
   /// Memory directory, or the socket's path.
   const std::string& place() const noexcept { return place_; }
+  /// The rights the daemon gave: 1 use, 2 look, 4 steer. None when it was not asked.
+  std::optional<std::uint8_t> rights() const noexcept {
+    return link_ ? std::optional<std::uint8_t>(link_->welcome.rights) : std::nullopt;
+  }
   /// {source, daemon, remark?}: how every JSON document begins.
   wire::Value document() const;
 

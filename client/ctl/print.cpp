@@ -25,7 +25,10 @@ bool truth_at(const wire::Value& row, std::string_view key) noexcept {
 }
 
 Exit print(const Settings& settings, const wire::Value& document, const std::string& table) {
-  const std::string text = settings.json ? to_json(document) : table;
+  return print_text(settings.json ? to_json(document) : table);
+}
+
+Exit print_text(const std::string& text) {
   const bool written =
       std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
   if (written) return Exit::Ok;
@@ -39,9 +42,20 @@ void note(const std::string& text) {
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
-Exit complain(const Error& error) {
-  note(error.text());
-  return exit_of(error.code());
+Exit complain(const Settings& settings, std::string_view code, const std::string& text,
+              Exit exit) {
+  note(text);
+  if (!settings.json) return exit;
+  wire::Value document;
+  document.set("error", wire::Value::map({{"code", std::string(code)},
+                                          {"text", text},
+                                          {"exit", static_cast<std::uint64_t>(exit)}}));
+  print(settings, document, {});
+  return exit;
+}
+
+Exit complain(const Settings& settings, const Error& error) {
+  return complain(settings, name_of(error.code()), error.text(), exit_of(error.code()));
 }
 
 }  // namespace cutwater::ctl

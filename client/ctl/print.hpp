@@ -32,9 +32,15 @@ std::string to_json(const wire::Value& value, JsonForm form = JsonForm::Indented
 /// output cannot be written.
 Exit print(const Settings& settings, const wire::Value& document, const std::string& table);
 
+/// A text that is no table and no document, such as a script.
+Exit print_text(const std::string& text);
+
 /// `cutwaterctl: TEXT` on standard error.
 void note(const std::string& text);
-/// note(error.text()) and its exit code.
-Exit complain(const Error& error);
+/// note(error.text()) and its exit code. With -o json also a document {error: {code, text, exit}} on
+/// standard output, so that a script reads one stream.
+Exit complain(const Settings& settings, const Error& error);
+/// The same for a refusal that is no Error of ours, such as a daemon's verdict.
+Exit complain(const Settings& settings, std::string_view code, const std::string& text, Exit exit);
 
 }  // namespace cutwater::ctl

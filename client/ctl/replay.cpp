@@ -2,6 +2,7 @@
 #include "ctl/replay.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 
 #include <cutwater/client.hpp>
@@ -9,6 +10,7 @@
 #include "ctl/table.hpp"
 #include "ctl/text.hpp"
 #include "shm/layout.hpp"
+#include "src/core.hpp"
 
 namespace cutwater::ctl {
 namespace {
@@ -18,7 +20,7 @@ class ClientSums {
  public:
   explicit ClientSums(std::size_t bound) : bound_(bound) {}
 
-  void add(std::string_view client, bool allowed) {
+  void add(std::string_view client, bool allowed, bool allowed_against) {
     auto found = sums_.find(std::string(client));
     if (found == sums_.end()) {
       if (sums_.size() >= bound_) {
@@ -29,16 +31,16 @@ class ClientSums {
     }
     ++found->second.requests;
     found->second.refused += allowed ? 0 : 1;
+    found->second.refused_against += allowed_against ? 0 : 1;
   }
 
   std::uint64_t clients() const noexcept { return sums_.size(); }
   std::uint64_t beyond() const noexcept { return beyond_; }
-  std::vector<ClientSum> most_refused() const {
+  std::vector<ClientSum> all() const {
     std::vector<ClientSum> all;
-    for (const auto& [name, sum] : sums_) {
-      if (sum.refused > 0) all.push_back(sum);
-    }
-    return most_refused_of(std::move(all), kTopClients);
+    all.reserve(sums_.size());
+    for (const auto& [name, sum] : sums_) all.push_back(sum);
+    return all;
   }
 
  private:
@@ -65,18 +67,72 @@ std::vector<ClientSum> most_refused_of(std::vector<ClientSum> clients, std::size
   return clients;
 }
 
+std::vector<ClientSum> most_changed_of(std::vector<ClientSum> clients, std::size_t count) {
+  const auto change = [](const ClientSum& sum) {
+    return sum.refused > sum.refused_against ? sum.refused - sum.refused_against
+                                             : sum.refused_against - sum.refused;
+  };
+  std::erase_if(clients, [&](const ClientSum& sum) { return change(sum) == 0; });
+  const auto before = [&](const ClientSum& a, const ClientSum& b) {
+    return change(a) != change(b) ? change(a) > change(b) : a.client < b.client;
+  };
+  const auto middle =
+      clients.begin() + static_cast<std::ptrdiff_t>(std::min(count, clients.size()));
+  std::partial_sort(clients.begin(), middle, clients.end(), before);
+  clients.erase(middle, clients.end());
+  return clients;
+}
+
+namespace {
+
+/// One configuration's limit in a segment of its own, on the replay's clock.
+struct Decider {
+  Client client;
+  Limit limit;
+
+  static Result<Decider> make(const config::Config& config, const std::string& name,
+                              const SteppedClock& clock) {
+    auto client = Client::Core::in_memory(config, clock);
+    if (!client) return client.error();
+    auto limit = client->limit(name);
+    if (!limit) return limit.error();
+    return Decider{std::move(*client), *limit};
+  }
+};
+
+void take_sums(ReplayResult& result, const ClientSums& sums) {
+  result.clients = sums.clients();
+  result.clients_unknown = sums.beyond();
+  std::vector<ClientSum> all = sums.all();
+  if (result.compared) {
+    for (const ClientSum& sum : all) {
+      result.better_off += sum.refused_against < sum.refused ? 1 : 0;
+      result.worse_off += sum.refused_against > sum.refused ? 1 : 0;
+    }
+    result.most_changed = most_changed_of(all, kTopClients);
+  }
+  result.most_refused = most_refused_of(std::move(all), kTopClients);
+}
+
+}  // namespace
+
 Result<ReplayResult> replay(AccessLog& log, const ReplayAsk& ask, const Progress& progress) {
   SteppedClock clock;
-  auto client = Client::in_memory(ask.yaml, clock);
-  if (!client) return client.error();
-  auto limit = client->limit(ask.limit);
-  if (!limit) return limit.error();
+  auto decider = Decider::make(*ask.config, ask.limit, clock);
+  if (!decider) return decider.error();
+  std::optional<Decider> against;
+  if (ask.against != nullptr) {
+    auto made = Decider::make(*ask.against, ask.limit, clock);
+    if (!made) return made.error();
+    against.emplace(std::move(*made));
+  }
 
   // In memory a change of rules is never pending at the start, and every bucket is as `initial`
   // says.
   const Nanos start = clock.now();
   ReplayResult result;
   result.limit = ask.limit;
+  result.compared = against.has_value();
   ClientSums sums(ask.max_clients);
   LogEntry entry;
   unsigned told = 0;
@@ -90,11 +146,16 @@ Result<ReplayResult> replay(AccessLog& log, const ReplayAsk& ask, const Progress
     result.last_ns = std::max(result.last_ns, entry.stamp_ns);
     clock.set(start + Nanos{result.last_ns - result.first_ns});
 
-    const Decision decision = limit->try_acquire(entry.client);
+    const Decision decision = decider->limit.try_acquire(entry.client);
     ++result.requests;
     ++(decision.allowed() ? result.admitted : result.refused);
     result.overflow += decision.overflow() ? 1 : 0;
-    sums.add(entry.client, decision.allowed());
+    bool allowed_against = false;
+    if (against) {
+      allowed_against = against->limit.try_acquire(entry.client).allowed();
+      ++(allowed_against ? result.admitted_against : result.refused_against);
+    }
+    sums.add(entry.client, decision.allowed(), allowed_against);
     if (log.size() > 0) {
       const auto permille =
           static_cast<unsigned>(std::min<std::uint64_t>(log.bytes() * 1000 / log.size(), 1000));
@@ -104,11 +165,48 @@ Result<ReplayResult> replay(AccessLog& log, const ReplayAsk& ask, const Progress
   if (!log.failed().empty()) return Error{Errc::System, log.failed()};
   result.skipped = log.skipped();
   result.faults = log.faults();
-  result.clients = sums.clients();
-  result.clients_unknown = sums.beyond();
-  result.most_refused = sums.most_refused();
+  take_sums(result, sums);
   return result;
 }
+
+namespace {
+
+wire::Value comparison_of(const ReplayResult& result) {
+  wire::Value::Array changed;
+  for (const ClientSum& sum : result.most_changed) {
+    changed.push_back(wire::Value::map({{"client", wire::Value::binary(sum.client)},
+                                        {"requests", sum.requests},
+                                        {"refused", sum.refused},
+                                        {"refused_against", sum.refused_against}}));
+  }
+  return wire::Value::map({{"admitted", result.admitted_against},
+                           {"refused", result.refused_against},
+                           {"better_off", result.better_off},
+                           {"worse_off", result.worse_off},
+                           {"most_changed", std::move(changed)}});
+}
+
+std::string comparison_text(const ReplayResult& result, bool colour) {
+  Table sums({{""}, {"ADMITTED", Table::Align::Right}, {"REFUSED", Table::Align::Right}});
+  sums.add({"as it is", std::to_string(result.admitted), std::to_string(result.refused)});
+  sums.add({"against", std::to_string(result.admitted_against),
+            std::to_string(result.refused_against)});
+  std::string out = '\n' + sums.text(colour) + '\n' + std::to_string(result.better_off) +
+                    " clients would be refused less, " + std::to_string(result.worse_off) +
+                    " more\n";
+  if (result.most_changed.empty()) return out;
+  Table table({{"MOST CHANGED"},
+               {"REFUSED", Table::Align::Right},
+               {"AGAINST", Table::Align::Right},
+               {"OF", Table::Align::Right}});
+  for (const ClientSum& sum : result.most_changed) {
+    table.add({escape_short(sum.client), std::to_string(sum.refused),
+               std::to_string(sum.refused_against), std::to_string(sum.requests)});
+  }
+  return out + '\n' + table.text(colour);
+}
+
+}  // namespace
 
 wire::Value document_of(const ReplayResult& result) {
   wire::Value out;
@@ -132,6 +230,7 @@ wire::Value document_of(const ReplayResult& result) {
     faults.push_back(wire::Value::map({{"line", fault.line}, {"reason", fault.reason}}));
   }
   out.set("most_refused", std::move(top));
+  if (result.compared) out.set("against", comparison_of(result));
   out.set("skipped_lines", std::move(faults));
   return out;
 }
@@ -161,8 +260,8 @@ std::string table_of(const ReplayResult& result, bool colour) {
     out += line("beyond",
                 std::to_string(result.clients_unknown) + " requests of clients not told apart");
   }
-  if (result.most_refused.empty()) return out;
-  return out + '\n' + most_refused_text(result.most_refused, colour);
+  if (!result.most_refused.empty()) out += '\n' + most_refused_text(result.most_refused, colour);
+  return result.compared ? out + comparison_text(result, colour) : out;
 }
 
 std::string most_refused_text(const std::vector<ClientSum>& clients, bool colour) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <unistd.h>
 
@@ -47,41 +48,37 @@ std::string config_path(const ReplayCommand& command) {
   return set != nullptr && *set != '\0' ? set : kDefaultConfig;
 }
 
-/// The effective settings as a text of their own: what the environment and ${NAME} put in counts
-/// too.
-std::string text_of(const config::Config& config) {
-  constexpr const char* kOnFull[] = {"share", "deny", "allow"};
-  std::string out = "capacity: { keys: " + std::to_string(config.capacity.keys) +
-                    ", limits: " + std::to_string(config.capacity.limits) + " }\nlimits:\n";
-  if (config.limits.empty()) return out + "  {}\n";
-  for (const rule::LimitSettings& limit : config.limits) {
-    const rule::WindowSettings& window = limit.windows.front();
-    out += "  \"" + limit.name + "\": { rate: { count: " + std::to_string(window.rate_count) +
-           ", per: " + std::to_string(window.rate_period_ns) +
-           "ns }, burst: " + std::to_string(window.burst) +
-           ", initial: " + (limit.initial == rule::Initial::Empty ? "empty" : "full") +
-           ", on-full: " + kOnFull[static_cast<std::size_t>(limit.on_full)] + " }\n";
-  }
-  return out;
+/// A configuration file, checked; the error has every finding.
+Result<config::Config> checked(const std::string& path) {
+  config::LoadOutcome outcome = config::load_file(path, config::system_options(::environ));
+  if (!outcome.ok()) return Error{Errc::InvalidConfig, outcome.report("nothing was replayed")};
+  return std::move(*outcome.config);
 }
 
 }  // namespace
 
 Exit run_replay(const Settings& settings, const ReplayCommand& command) {
-  const std::string path = config_path(command);
-  const config::LoadOutcome checked = config::load_file(path, config::system_options(::environ));
-  if (!checked.ok())
-    return complain(Error{Errc::InvalidConfig, checked.report("nothing was replayed")});
+  const auto config = checked(config_path(command));
+  if (!config) return complain(settings, config.error());
+  std::optional<config::Config> against;
+  if (!command.against.empty()) {
+    auto other = checked(command.against);
+    if (!other) return complain(settings, other.error());
+    against.emplace(std::move(*other));
+  }
   auto log = AccessLog::open(command.log);
-  if (!log) return complain(log.error());
+  if (!log) return complain(settings, log.error());
 
   Result<ReplayResult> result = Error{};
   {
     Bar bar(::isatty(STDERR_FILENO) == 1);
-    result = replay(*log, {.yaml = text_of(*checked.config), .limit = command.limit},
+    result = replay(*log,
+                    {.config = &*config,
+                     .against = against ? &*against : nullptr,
+                     .limit = command.limit},
                     [&bar](unsigned permille) { bar.show(permille); });
   }
-  if (!result) return complain(result.error());
+  if (!result) return complain(settings, result.error());
   for (const LogFault& fault : result->faults) {
     note(command.log + ":" + std::to_string(fault.line) + ": skipped: " + fault.reason);
   }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-
+#include "ctl/advice.hpp"
 #include "ctl/commands.hpp"
 #include "ctl/look.hpp"
 #include "ctl/print.hpp"
@@ -10,65 +9,8 @@
 namespace cutwater::ctl {
 namespace {
 
-/// Above this share of slots in debt new keys begin to find no place (0.6: 0 ppm, 0.8: 376 ppm
-/// measured).
-constexpr std::uint64_t kFullPermille = 700;
-
 std::string count(const wire::Value& row, const char* key) {
   return std::to_string(number_at(row, key));
-}
-
-std::uint64_t share_permille(std::uint64_t part, std::uint64_t whole) {
-  return whole == 0
-             ? 0
-             : static_cast<std::uint64_t>(static_cast<unsigned __int128>(part) * 1000 / whole);
-}
-
-/// Sentences for the operator at night; empty when all is well.
-std::vector<std::string> advice_for(const wire::Value& status, const Look& look) {
-  std::vector<std::string> advice;
-  const std::uint64_t no_place = number_at(status, "no_place");
-  const std::uint64_t slots = number_at(status, "slots");
-  const std::uint64_t fill =
-      share_permille(number_at(status, "in_debt") + number_at(status, "claims"), slots);
-  const std::string raise =
-      "raise capacity.keys (now " + std::to_string(slots / 2) + ") and restart the daemon";
-  if (look.daemon() == "not running") {
-    advice.push_back(
-        "the daemon is not running: attached processes go on deciding, new ones cannot attach; "
-        "start cutwaterd");
-  } else if (look.daemon() == "does not answer") {
-    advice.push_back(
-        "the daemon does not answer: attached processes go on deciding; look at its log and "
-        "process " +
-        count(status, "pid"));
-  }
-  if (truth_at(status, "superseded")) advice.push_back("this memory was replaced by a newer one");
-  if (no_place > 0) {
-    advice.push_back(std::to_string(no_place) +
-                     " decisions found no place for their key, and on-full decided; " + raise);
-  } else if (fill >= kFullPermille) {
-    advice.push_back("the table is nearly full; " + raise);
-  }
-  if (number_at(status, "damage") > 0) {
-    advice.push_back(count(status, "damage") +
-                     " damaged entries were found and repaired; run `cutwaterctl verify` and look "
-                     "who may write the memory");
-  }
-  if (number_at(status, "rules_repaired") > 0) {
-    advice.push_back(
-        "the rules in the memory were overwritten and published again; look who may "
-        "write to the daemon's memory directory");
-  }
-  const std::uint64_t used = number_at(status, "stripes_used"),
-                      stripes = number_at(status, "stripes");
-  if (stripes > 0 && used + 1 >= stripes) {
-    advice.push_back(
-        "all stripes of counters are taken and further threads share one; raise capacity.stripes "
-        "(now " +
-        std::to_string(stripes - 1) + ")");
-  }
-  return advice;
 }
 
 std::string daemon_text(const wire::Value& status, const Look& look) {
@@ -141,13 +83,13 @@ Table counters_table(const Rows& counters) {
 
 Exit run_status(const Settings& settings) {
   auto look = Look::open(settings);
-  if (!look) return complain(look.error());
+  if (!look) return complain(settings, look.error());
   const auto status = look->read("status");
-  if (!status) return complain(status.error());
+  if (!status) return complain(settings, status.error());
   const auto counters = look->read("counters");
-  if (!counters) return complain(counters.error());
+  if (!counters) return complain(settings, counters.error());
   if (status->empty())
-    return complain(Error{Errc::Protocol, "the daemon gave no row for 'status'"});
+    return complain(settings, Error{Errc::Protocol, "the daemon gave no row for 'status'"});
 
   const wire::Value& row = status->front();
   wire::Value document = look->document();
@@ -156,7 +98,7 @@ Exit run_status(const Settings& settings) {
   document.set("counters", wire::Value::Array(counters->begin(), counters->end()));
   std::string text = heading(row, *look, settings.colour);
   wire::Value::Array advice;
-  for (const std::string& sentence : advice_for(row, *look)) {
+  for (const std::string& sentence : advice_for(row, look->daemon())) {
     text += toned("advice      " + sentence, Tone::Warn, settings.colour) + '\n';
     advice.emplace_back(sentence);
   }
@@ -168,9 +110,9 @@ Exit run_status(const Settings& settings) {
 
 Exit run_clients(const Settings& settings) {
   auto look = Look::open(settings);
-  if (!look) return complain(look.error());
+  if (!look) return complain(settings, look.error());
   const auto rows = look->read("clients");
-  if (!rows) return complain(rows.error());
+  if (!rows) return complain(settings, rows.error());
 
   wire::Value document = look->document();
   document.set("clients", wire::Value::Array(rows->begin(), rows->end()));

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdio>
+#include <ctime>
 
 #include <cutwater/units.hpp>
 
@@ -162,6 +163,17 @@ std::string size_text(std::uint64_t bytes) {
   }
   return unit == 0 ? print("%llu B", static_cast<unsigned long long>(bytes))
                    : print("%.1f %s", value, kNames[unit]);
+}
+
+std::string moment_text(std::uint64_t unix_s) {
+  const auto seconds = static_cast<std::time_t>(unix_s);
+  std::tm parts{};
+  char text[40];
+  if (::gmtime_r(&seconds, &parts) == nullptr ||
+      std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts) == 0) {
+    return std::to_string(unix_s) + " s";
+  }
+  return text;
 }
 
 std::string hash_text(std::uint64_t hash) {

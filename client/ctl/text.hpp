@@ -39,6 +39,9 @@ std::string rate_text(std::uint64_t count, std::uint64_t period_ns);
 /// `64 KiB`, `8.0 MiB`.
 std::string size_text(std::uint64_t bytes);
 
+/// A moment of the calendar, seconds since 1970: `2030-01-01T00:00:00Z`.
+std::string moment_text(std::uint64_t unix_s);
+
 /// 16 hex digits.
 std::string hash_text(std::uint64_t hash);
 

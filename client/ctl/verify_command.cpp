@@ -23,7 +23,7 @@ Settings placed(Settings settings) {
 
 Exit run_verify(const Settings& settings) {
   const auto memory = open_memory(placed(settings), false);
-  if (!memory) return complain(memory.error());
+  if (!memory) return complain(settings, memory.error());
   const shm::VerifyReport report = shm::verify(memory->segment.view());
 
   wire::Value document;

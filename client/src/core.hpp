@@ -29,6 +29,10 @@ class DaemonLink;
 
 namespace cutwater {
 
+namespace config {
+struct Config;
+}
+
 class Client::Core {
  public:
   /// What an opened client has besides the memory.
@@ -56,6 +60,9 @@ class Client::Core {
   ~Core();
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;
+
+  /// Client::in_memory() of a configuration that was read already, environment and all (replay).
+  static Result<Client> in_memory(const config::Config& config, const SteppedClock& clock);
 
   /// The record of a limit; made at the first ask for its name.
   Result<detail::LimitState*> limit(std::string_view name);

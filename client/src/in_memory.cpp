@@ -59,23 +59,21 @@ Result<shm::PublishReport> publish(shm::Publisher& publisher, const shm::View& v
 
 namespace {
 
-Result<std::unique_ptr<Client::Core>> make_private(std::string_view yaml,
+Result<std::unique_ptr<Client::Core>> make_private(const config::Config& config,
                                                    std::shared_ptr<SteppedClock::State> clock) {
-  auto config = read_config(yaml);
-  if (!config) return config.error();
-  auto segment = shm::Segment::create_private(options_for(*config, clock.get()));
+  auto segment = shm::Segment::create_private(options_for(config, clock.get()));
   if (!segment) return segment.error();
   const shm::View view = segment->view();
 
   Client::Core::Private own;
-  own.instance = config->instance.name;
+  own.instance = config.instance.name;
   own.rows = std::make_unique<shm::RowTable>(view, true);
   auto row = own.rows->grant({.kind = shm::RowKind::Daemon, .name = own.instance});
   if (!row) return row.error();
   own.row = *row;
   own.publisher = std::make_unique<shm::Publisher>(view);
   own.clock = clock;
-  auto published = publish(*own.publisher, view, *config);
+  auto published = publish(*own.publisher, view, config);
   if (!published) return published.error();
   return std::make_unique<Client::Core>(std::move(*segment), std::move(own));
 }
@@ -83,13 +81,21 @@ Result<std::unique_ptr<Client::Core>> make_private(std::string_view yaml,
 }  // namespace
 
 Result<Client> Client::in_memory(std::string_view yaml) {
-  auto core = make_private(yaml, nullptr);
+  auto config = read_config(yaml);
+  if (!config) return config.error();
+  auto core = make_private(*config, nullptr);
   if (!core) return core.error();
   return Client{std::move(*core)};
 }
 
 Result<Client> Client::in_memory(std::string_view yaml, const SteppedClock& clock) {
-  auto core = make_private(yaml, clock.state_);
+  auto config = read_config(yaml);
+  if (!config) return config.error();
+  return Core::in_memory(*config, clock);
+}
+
+Result<Client> Client::Core::in_memory(const config::Config& config, const SteppedClock& clock) {
+  auto core = make_private(config, clock.state_);
   if (!core) return core.error();
   return Client{std::move(*core)};
 }

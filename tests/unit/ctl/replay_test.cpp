@@ -34,11 +34,23 @@ AccessLog log_of(std::string text) {
       });
 }
 
+config::Config config_of(const std::string& yaml) {
+  auto outcome = config::load_text(yaml, "test.yaml");
+  EXPECT_TRUE(outcome.ok()) << outcome.report();
+  return std::move(*outcome.config);
+}
+
 ReplayResult replay_of(const std::string& text, const std::string& yaml,
-                       std::size_t max_clients = kMaxReplayClients) {
+                       std::size_t max_clients = kMaxReplayClients,
+                       const std::string& against_yaml = {}) {
   AccessLog log = log_of(text);
-  auto result =
-      replay(log, {.yaml = yaml, .limit = "api", .max_clients = max_clients}, [](unsigned) {});
+  const config::Config config = config_of(yaml), against = config_of(against_yaml);
+  auto result = replay(log,
+                       {.config = &config,
+                        .against = against_yaml.empty() ? nullptr : &against,
+                        .limit = "api",
+                        .max_clients = max_clients},
+                       [](unsigned) {});
   EXPECT_TRUE(result.ok()) << result.error().text();
   return result.ok() ? *result : ReplayResult{};
 }
@@ -129,21 +141,31 @@ TEST(Replay, PassesOverATimeBeyondItsClock) {
 TEST(Replay, NamesTheNearestLimits) {
   AccessLog log = log_of(line_of("a", kStart));
 
-  const auto result = replay(log, {.yaml = kYaml, .limit = "appi"}, [](unsigned) {});
+  const config::Config config = config_of(kYaml);
+  const auto result = replay(log, {.config = &config, .limit = "appi"}, [](unsigned) {});
 
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().code(), Errc::UnknownName);
   EXPECT_NE(result.error().text().find("api"), std::string::npos);
 }
 
-TEST(Replay, RefusesAConfigurationWithErrors) {
-  AccessLog log = log_of(line_of("a", kStart));
+TEST(Replay, AsksASecondConfigurationTheSameRequests) {
+  std::string text;
+  for (int i = 0; i < 5; ++i) text += line_of("a", kStart);
+  for (int i = 0; i < 2; ++i) text += line_of("b", kStart);
 
-  const auto result =
-      replay(log, {.yaml = "limits: { api: { rate: 10 } }", .limit = "api"}, [](unsigned) {});
+  const ReplayResult result =
+      replay_of(text, kYaml, kMaxReplayClients, "limits: { api: { rate: 1/s, burst: 1 } }\n");
 
-  ASSERT_FALSE(result.ok());
-  EXPECT_EQ(result.error().code(), Errc::InvalidConfig);
+  EXPECT_TRUE(result.compared);
+  EXPECT_EQ(result.admitted, 5U);          // 3 of a, 2 of b
+  EXPECT_EQ(result.admitted_against, 2U);  // 1 of each
+  EXPECT_EQ(result.refused_against, 5U);
+  EXPECT_EQ(result.better_off, 0U);
+  EXPECT_EQ(result.worse_off, 2U);
+  ASSERT_EQ(result.most_changed.size(), 2U);
+  EXPECT_EQ(result.most_changed[0].client, "a");
+  EXPECT_EQ(result.most_changed[0].refused_against - result.most_changed[0].refused, 2U);
 }
 
 TEST(MostRefused, OrdersByRefusalsThenByName) {

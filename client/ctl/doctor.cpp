@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctl/doctor.hpp"
+
+#include <algorithm>
+
+#include "ctl/advice.hpp"
+#include "ctl/print.hpp"
+#include "ctl/text.hpp"
+
+namespace cutwater::ctl {
+namespace {
+
+using Findings = std::vector<DoctorFinding>;
+
+/// Below this share of free room a tmpfs has no place for a second memory beside the first, which a
+/// changed capacity needs for a moment.
+constexpr std::uint64_t kTightPermille = 50;
+/// From so many slots on huge pages pay: 1.4 to 1.7 times at 10 million keys.
+constexpr std::uint64_t kManySlots = std::uint64_t{8} << 20;
+/// Clocks that are read without a system call.
+constexpr const char* kFastClocks[] = {"tsc", "kvm-clock", "hyperv_clocksource_tsc_page"};
+
+constexpr std::uint8_t kUse = 1, kLook = 2, kSteer = 4;
+
+std::string list_of(const std::vector<std::string>& names) {
+  constexpr std::size_t kShown = 8;
+  std::string out;
+  for (std::size_t i = 0; i < std::min(kShown, names.size()); ++i) {
+    out += (i == 0 ? "" : ", ") + escape_short(names[i]);
+  }
+  if (names.size() > kShown) out += " and " + std::to_string(names.size() - kShown) + " more";
+  return out;
+}
+
+void about_daemon(const Facts& facts, Findings& out) {
+  for (std::string& sentence : advice_for(facts.status, facts.daemon)) {
+    const auto cut = sentence.rfind("; ");
+    const std::string remedy = cut == std::string::npos ? "" : sentence.substr(cut + 2);
+    if (!remedy.empty()) sentence.resize(cut);
+    out.push_back({true, "daemon", std::move(sentence), remedy});
+  }
+  if (!facts.connection.empty()) {
+    out.push_back({true, "socket", "the daemon could not be asked: " + facts.connection,
+                   "start cutwaterd, or name its socket by --address or CUTWATER_ADDRESS"});
+  }
+  if (number_at(facts.status, "log_dropped") > 0) {
+    out.push_back({true, "log",
+                   std::to_string(number_at(facts.status, "log_dropped")) +
+                       " lines of the daemon's log were dropped: its reader is slow, stopped, or "
+                       "the disk is full",
+                   "mend the reader of the log, or raise log.queue"});
+  }
+  const std::string unsaved = text_at(facts.status, "journal_why_not");
+  if (!unsaved.empty()) {
+    out.push_back({true, "journal", "manual acts are not saved: " + escape_short(unsaved, 256),
+                   "set instance.state-directory to a directory on a disk that the daemon may "
+                   "write"});
+  }
+}
+
+void about_rights(const Facts& facts, Findings& out) {
+  if (!facts.rights) return;
+  if ((*facts.rights & kLook) == 0) {
+    out.push_back({true, "socket", "this user may not look", "add it to access.look"});
+  }
+  if ((*facts.rights & kSteer) == 0) {
+    out.push_back({false, "socket", "this user may look and not steer",
+                   "acts such as `limit ban` need access.steer"});
+  }
+  if ((*facts.rights & kUse) == 0) {
+    out.push_back({false, "socket", "this user's programs may not decide",
+                   "add it to access.map (trusted, decides in memory) or access.ask"});
+  }
+}
+
+void about_memory(const Facts& facts, Findings& out) {
+  if (!facts.tmpfs) {
+    out.push_back({true, "memory", escape(facts.memory) + " is not on a tmpfs: every decision may "
+                                                          "wait for a disk",
+                   "mount a tmpfs there, or set instance.memory-directory"});
+  }
+  if (facts.tmpfs_bytes > 0 &&
+      share_permille(facts.tmpfs_free, facts.tmpfs_bytes) < kTightPermille) {
+    out.push_back({true, "memory",
+                   "the tmpfs of " + escape(facts.memory) + " has " + size_text(facts.tmpfs_free) +
+                       " of " + size_text(facts.tmpfs_bytes) + " left",
+                   "make it larger (mount -o remount,size=...): a changed capacity needs room for "
+                   "a second memory"});
+  }
+  const bool huge = facts.shmem_huge_pages == "always" || facts.shmem_huge_pages == "advise" ||
+                    facts.shmem_huge_pages == "within_size";
+  if (number_at(facts.status, "slots") >= kManySlots && !huge &&
+      !facts.shmem_huge_pages.empty()) {
+    out.push_back({false, "memory",
+                   "a table this large is 1.4 to 1.7 times faster with huge pages, and shared "
+                   "memory does not get them here",
+                   "echo advise > /sys/kernel/mm/transparent_hugepage/shmem_enabled, or mount the "
+                   "memory directory with huge=always"});
+  }
+  if (facts.locked_bytes && *facts.locked_bytes == 0) {
+    out.push_back({false, "memory", "the daemon's memory is not locked: it may be swapped out",
+                   "LimitMEMLOCK=infinity in its unit, and instance.lock-memory: true"});
+  }
+}
+
+void about_clock(const Facts& facts, Findings& out) {
+  const auto fast = std::any_of(std::begin(kFastClocks), std::end(kFastClocks),
+                                [&](const char* name) { return facts.clock_source == name; });
+  if (!facts.clock_source.empty() && !fast) {
+    out.push_back({true, "clock",
+                   "the kernel's clock source is " + escape(facts.clock_source) +
+                       ": each reading is a system call, about ten times a decision",
+                   "boot with clocksource=tsc where the processor's counter is invariant"});
+  }
+  if (facts.own_time_namespace != 0 && facts.daemon_time_namespace != 0 &&
+      facts.own_time_namespace != facts.daemon_time_namespace) {
+    out.push_back({true, "clock",
+                   "this shell and the daemon live in different time name spaces: programs "
+                   "started from here ask over the socket instead of deciding in memory",
+                   "start them in the daemon's time name space"});
+  }
+  if (text_at(facts.status, "clock") == "stepped") {
+    out.push_back({false, "clock", "time moves only by hand here (--clock=stepped)",
+                   "meant for tests and demonstrations; start cutwaterd without it"});
+  }
+}
+
+void about_rows(const Facts& facts, Findings& out) {
+  std::uint64_t stale = 0;
+  for (const wire::Value& row : facts.clients) {
+    const std::string state = text_at(row, "state");
+    stale += state == "orphan" || state == "dead" ? 1 : 0;
+  }
+  const std::uint64_t used = number_at(facts.status, "clients"),
+                      rows = number_at(facts.status, "rows");
+  if (stale > 0) {
+    out.push_back({true, "rows",
+                   std::to_string(stale) + " rows belong to processes that are gone or lost their "
+                                           "connection",
+                   facts.daemon == "running"
+                       ? "wait a few seconds; if they stay, look at `cutwaterctl clients`"
+                       : "start the daemon: it gives them back"});
+  }
+  if (rows > 0 && used >= rows) {
+    out.push_back({true, "rows", "all " + std::to_string(rows) + " rows are taken",
+                   "raise capacity.processes and restart the daemon"});
+  }
+}
+
+void about_limits(const Facts& facts, Findings& out) {
+  std::vector<std::string> shadow, unasked, degraded;
+  for (const wire::Value& row : facts.limits) {
+    if (text_at(row, "mode") == "shadow") shadow.push_back(text_at(row, "limit"));
+  }
+  for (const wire::Value& row : facts.counters) {
+    const std::uint64_t asked = number_at(row, "allowed") + number_at(row, "refused");
+    if (asked == 0) unasked.push_back(text_at(row, "limit"));
+    if (number_at(row, "degraded") > 0) degraded.push_back(text_at(row, "limit"));
+  }
+  if (!degraded.empty()) {
+    out.push_back({true, "limits", "answered without their rule: " + list_of(degraded),
+                   "`cutwaterctl limit get NAME` shows how often; look at `cutwaterctl events`"});
+  }
+  if (!shadow.empty()) {
+    out.push_back({false, "limits", "only count and refuse nobody: " + list_of(shadow),
+                   "mode: enforce when the counts look right"});
+  }
+  if (!unasked.empty()) {
+    out.push_back({false, "limits", "were never asked: " + list_of(unasked),
+                   "look whether the program uses these names, or take them out"});
+  }
+}
+
+}  // namespace
+
+std::vector<DoctorFinding> diagnose(const Facts& facts) {
+  Findings out;
+  about_daemon(facts, out);
+  about_rights(facts, out);
+  about_memory(facts, out);
+  about_clock(facts, out);
+  about_rows(facts, out);
+  about_limits(facts, out);
+  std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) {
+    return a.bad && !b.bad;
+  });
+  return out;
+}
+
+}  // namespace cutwater::ctl

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctl/explain.hpp"
+
+#include "ctl/print.hpp"
+#include "ctl/text.hpp"
+
+namespace cutwater::ctl {
+namespace {
+
+std::string tokens(std::uint64_t count) {
+  return std::to_string(count) + (count == 1 ? " token" : " tokens");
+}
+
+/// The window a decision is about, by its number; empty when the limit has only one.
+std::string which_window(const wire::Value& row, const wire::Value& answer) {
+  const wire::Value* windows = row.find("windows");
+  const wire::Value::Array* list = windows == nullptr ? nullptr : windows->as_array();
+  if (list == nullptr || list->size() < 2) return {};
+  const std::uint64_t index = number_at(answer, "window");
+  if (index >= list->size()) return {};
+  return "window " + std::to_string(index + 1) + " of " + std::to_string(list->size()) + " (" +
+         window_text((*list)[index]) + ")";
+}
+
+std::string judged_by(const wire::Value& answer) {
+  const std::string by = text_at(answer, "by");
+  if (by == "override") return "an override of its own";
+  if (by == "pattern") return "the pattern '" + escape_short(text_at(answer, "pattern")) + "'";
+  return {};
+}
+
+std::string come_back(std::uint64_t retry_ns, bool hint) {
+  if (retry_ns == ~std::uint64_t{0}) return "no wait helps";
+  return std::string("come back in ") + (hint ? "about " : "") + duration_text(retry_ns);
+}
+
+std::string refusal(const wire::Value& row, const wire::Value& answer, std::uint64_t cost) {
+  const std::string reason = text_at(answer, "reason");
+  const std::uint64_t retry = number_at(answer, "retry_after_ns");
+  const std::string back = come_back(retry, truth_at(answer, "hint"));
+  if (reason == "banned") {
+    return retry == ~std::uint64_t{0} ? "refused: the key is banned until somebody ends it"
+                                      : "refused: the key is banned for " + duration_text(retry);
+  }
+  if (reason == "never") {
+    return "refused: a cost of " + std::to_string(cost) + " is over the burst; " + back;
+  }
+  if (reason == "limit") {
+    const std::string window = which_window(row, answer);
+    return "refused" + (window.empty() ? "" : " by " + window) + ": " +
+           tokens(number_at(answer, "remaining")) + " left, " + std::to_string(cost) +
+           " asked for; " + back;
+  }
+  if (reason == "degraded") {
+    return "refused without the rule: no place in the table and on-full is deny, or the limit is "
+           "gone";
+  }
+  return "refused: " + escape(reason) + "; " + back;
+}
+
+}  // namespace
+
+std::string window_text(const wire::Value& window) {
+  const std::string count = std::to_string(number_at(window, "count"));
+  const std::string unit = text_at(window, "calendar");
+  if (!unit.empty()) {
+    const std::string zone = text_at(window, "zone");
+    return count + " per " + unit + (zone.empty() ? "" : " (" + escape_short(zone) + ")");
+  }
+  const std::uint64_t burst = number_at(window, "burst");
+  const std::string rate = rate_text(number_at(window, "count"), number_at(window, "period_ns"));
+  return rate + " burst " + std::to_string(burst);
+}
+
+std::vector<std::string> explain(const wire::Value& row, std::uint64_t cost) {
+  std::vector<std::string> out;
+  const wire::Value* found = row.find("answer");
+  if (found == nullptr || found->as_map() == nullptr) return out;
+  const wire::Value& answer = *found;
+  const bool allowed = truth_at(answer, "allowed");
+  const std::string kind = text_at(row, "kind"), judge = judged_by(answer);
+
+  if (!allowed) {
+    out.push_back(refusal(row, answer, cost));
+  } else if (kind == "unlimited" || text_at(answer, "reason") == "unlimited") {
+    out.push_back("allowed: nothing limits this key; it is only counted");
+  } else {
+    const std::string window = which_window(row, answer);
+    out.push_back("allowed: " + tokens(number_at(answer, "remaining")) + " left before this ask of " +
+                  std::to_string(cost) + (window.empty() ? "" : "; the tightest is " + window));
+  }
+  if (truth_at(answer, "shadow")) {
+    out.push_back("the limit is in shadow mode: enforced, it would refuse (" +
+                  escape(text_at(answer, "would")) + ")");
+  } else if (text_at(row, "mode") == "shadow") {
+    out.push_back("the limit is in shadow mode: it counts and refuses nobody");
+  }
+  if (!judge.empty()) out.push_back("judged by " + judge + ", not by the limit's own numbers");
+  const std::uint64_t reset = number_at(answer, "reset_after_ns");
+  if (reset > 0 && text_at(answer, "reason") != "banned") {
+    out.push_back("full again in " + duration_text(reset) + " if nobody asks");
+  } else if (allowed && kind != "unlimited") {
+    out.push_back("the bucket is full");
+  }
+  if (truth_at(answer, "overflow")) {
+    out.push_back("the key has no place of its own: it shares one bucket with all such keys; raise "
+                  "capacity.keys");
+  }
+  if (truth_at(answer, "extrapolated")) {
+    out.push_back("the calendar's edge is extrapolated: the daemon has not renewed it");
+  }
+  if (allowed && truth_at(answer, "degraded")) {
+    out.push_back("allowed without the rule: no place in the table, and on-full is allow");
+  }
+  return out;
+}
+
+}  // namespace cutwater::ctl

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// STEER from the command line: one question to the daemon, its verdict as text and exit code.
+// An operator's act is never carried out by reading or writing memory: without a daemon it fails.
+// Thread safety: one thread.
+#pragma once
+#include <string>
+
+#include "ctl/exit_code.hpp"
+#include "ctl/settings.hpp"
+#include "wire/message.hpp"
+
+namespace cutwater::ctl {
+
+/// Sends it and prints the daemon's text, or `done` when it said nothing. A refusal goes to
+/// standard error with its exit code (ctl/exit_code.hpp). `patience`: how long the daemon may take;
+/// after that it may still carry it out, and the error says so.
+Exit steer(const Settings& settings, const wire::Steer& message, const std::string& done,
+           Nanos patience);
+inline Exit steer(const Settings& settings, const wire::Steer& message, const std::string& done) {
+  return steer(settings, message, done, settings.timeout);
+}
+
+}  // namespace cutwater::ctl
