@@ -23,6 +23,9 @@
 namespace cutwater::client {
 namespace {
 
+// What the public header says is what the memory is laid out by.
+static_assert(kLayoutMajor == shm::kAbiMajor && kLayoutMinor == shm::kAbiMinor);
+
 constexpr std::size_t kReadBytes = 64 << 10;
 constexpr std::int64_t kMilli = 1'000'000;
 /// More descriptors than this in one message are cut by the kernel (MSG_CTRUNC), which is refused.
