@@ -63,6 +63,17 @@ enum class Guard {
   CopyFromTheBeginning,    ///< shm/supersede: what was copied before a kill is not trusted
   CopyFindsNewPlace,       ///< shm/supersede: an entry's place is computed for the new table
   RulesRenamedLast,        ///< shm/supersede: the new rules are named when all else is
+  // breakers
+  BreakerSettlesEveryCell, ///< shm/breaker_finish: outcomes of the killed are judged, not only ours
+  BreakerTicketEpoch,      ///< shm/breaker_finish: an outcome counts in the epoch of its grant only
+  BreakerHintChecked,      ///< shm/breaker_time_ring: a cell's stamp, not the hint, says its slot
+  BreakerSealedStays,      ///< shm/breaker_time_ring: nobody counts in a sealed slot
+  BreakerEventBeforeMove,  ///< shm/breaker_state: an unannounced word is announced, then moved
+  BreakerProbeSecondLook,  ///< shm/breaker_probe: the state is read again after the take
+  BreakerProbeOlderOnly,   ///< shm/breaker_probe: only cells of an older epoch are free
+  BreakerProbeTakeNumber,  ///< shm/breaker_probe: two takes of one cell are two words
+  BreakerTwoReadings,      ///< shm/breaker_probe: some of P decide only when two readings agree
+  BreakerSettleBeforeRefusing,  ///< shm/breaker_enter: nobody refuses before it tried to settle
 };
 
 #if __has_include("guard_removed.hpp")   // written by CMake in such a build only

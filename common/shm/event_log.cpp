@@ -110,6 +110,12 @@ std::string_view name_of(EventKind kind) noexcept {
     case EventKind::LimitReset: return "limit_reset";
     case EventKind::TableFull: return "table_full";
     case EventKind::Damage: return "damage";
+    case EventKind::BreakerMoved: return "breaker_moved";
+    case EventKind::BreakerWouldOpen: return "breaker_would_open";
+    case EventKind::BreakerProbeExpired: return "breaker_probe_expired";
+    case EventKind::BreakerReclaimed: return "breaker_reclaimed";
+    case EventKind::BreakerLocalFault: return "breaker_local_fault";
+    case EventKind::BreakerFlapping: return "breaker_flapping";
   }
   return "unknown";
 }

@@ -7,6 +7,7 @@
 
 #include "base/crc32c.hpp"
 #include "base/guard.hpp"
+#include "shm/breaker_layout.hpp"
 #include "shm/process_table.hpp"
 
 namespace cutwater::shm {
@@ -48,6 +49,13 @@ constexpr RegionRule kRegionRules[] = {
      "patterns"},
     {FileKind::Rules, RegionKind::ImageCalendars, sizeof(CalendarRecord), 1, 65'535, 64, true,
      "calendars"},
+    {FileKind::Rules, RegionKind::ImageBreakers, sizeof(BreakerConfig), 0, 65'535, 64, true,
+     "breaker settings"},
+    {FileKind::Rules, RegionKind::ImageBreakerNames, sizeof(NameRecord), 0, 65'535, 64, true,
+     "breaker names"},
+    {FileKind::State, RegionKind::Breaker, sizeof(BreakerHead), 0, 65'535, 64, false, "breakers"},
+    {FileKind::State, RegionKind::BreakerMemory, kCacheLine, 0, std::uint64_t{1} << 26, 64, false,
+     "breaker memory"},
     {FileKind::Stats, RegionKind::Tops, sizeof(TopRecord), 0, std::uint64_t{1} << 28, 64, false,
      "tops"},
 };
@@ -173,7 +181,13 @@ Result<void> check_together(const HeaderSet& headers) {
     return damaged(FileKind::State, "region buckets: no whole groups");
   }
   const Region& stripes = *find_region(stats, RegionKind::Stripes);
-  if (stripes.stride != sizeof(StripeOwner) + limits * sizeof(LimitCounters)) {
+  const std::uint64_t breakers = find_region(rules, RegionKind::ImageBreakers)->count;
+  if (find_region(rules, RegionKind::ImageBreakerNames)->count != breakers ||
+      find_region(state, RegionKind::Breaker)->count != breakers) {
+    return damaged(FileKind::State, "holds another number of breakers than `rules`");
+  }
+  if (stripes.stride != sizeof(StripeOwner) + limits * sizeof(LimitCounters) +
+                            breakers * sizeof(BreakerCounters)) {
     return damaged(FileKind::Stats, "region stripes: wrong stride");
   }
   const Region& tops = *find_region(stats, RegionKind::Tops);
@@ -296,6 +310,16 @@ View view_of(const HeaderSet& headers, const std::array<std::uint8_t*, 3>& bases
   view.rows =
       reinterpret_cast<ProcessRow*>(state + region(FileKind::State, RegionKind::Rows).offset);
   view.row_count = static_cast<std::uint32_t>(region(FileKind::State, RegionKind::Rows).count);
+  const Region& breakers = region(FileKind::State, RegionKind::Breaker);
+  const Region& memory = region(FileKind::State, RegionKind::BreakerMemory);
+  view.image_breakers_offset = region(FileKind::Rules, RegionKind::ImageBreakers).offset;
+  view.image_breaker_names_offset = region(FileKind::Rules, RegionKind::ImageBreakerNames).offset;
+  view.breakers = reinterpret_cast<BreakerHead*>(state + breakers.offset);
+  view.breaker_count = static_cast<std::uint32_t>(breakers.count);
+  view.breaker_memory = state + memory.offset;
+  view.breaker_lines = static_cast<std::uint32_t>(memory.count);
+  view.stripe_breakers_offset =
+      static_cast<std::uint32_t>(view.limit_count * sizeof(LimitCounters));
 
   const Region& stripes = region(FileKind::Stats, RegionKind::Stripes);
   view.stats_control = reinterpret_cast<StatsControl*>(stats + kPage);

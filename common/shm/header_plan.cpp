@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/crc32c.hpp"
+#include "shm/breaker_layout.hpp"
 #include "shm/header.hpp"
 #include "shm/key_hash.hpp"
 #include "shm/process_table.hpp"
@@ -24,6 +25,7 @@ constexpr std::uint32_t kMaxRules = 65'535;
 constexpr std::uint32_t kMaxOverrides = std::uint32_t{1} << 20;
 constexpr std::uint32_t kMaxTops = 4096;
 constexpr std::uint32_t kMinPatterns = 16, kOverridesPerPattern = 16;
+constexpr std::uint64_t kMaxBreakerMemory = std::uint64_t{1} << 32;
 constexpr std::uint64_t kMinGroups = 2;
 
 constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t step) noexcept {
@@ -68,6 +70,8 @@ void plan_rules(Planner& plan, const Capacity& capacity) {
       {RegionKind::ImageSets, sizeof(SetRecord), set_capacity(capacity)},
       {RegionKind::ImagePatterns, sizeof(PatternRecord), pattern_capacity(capacity)},
       {RegionKind::ImageCalendars, sizeof(CalendarRecord), capacity.calendars},
+      {RegionKind::ImageBreakers, sizeof(BreakerConfig), capacity.breakers},
+      {RegionKind::ImageBreakerNames, sizeof(NameRecord), capacity.breakers},
   };
   std::uint64_t end = sizeof(ImageHead);
   for (const Part& part : parts) end = round_up(end, kCacheLine) + part.stride * part.count;
@@ -85,12 +89,15 @@ void plan_state(Planner& plan, const Capacity& capacity) {
   // The small regions first: they lie in what the 2 MiB alignment of the buckets leaves anyway.
   plan.add(RegionKind::Rows, sizeof(ProcessRow), capacity.processes + kFirstClientRow, kCacheLine);
   plan.add(RegionKind::Limit, sizeof(LimitState), capacity.limits, kCacheLine);
+  plan.add(RegionKind::Breaker, sizeof(BreakerHead), capacity.breakers, kCacheLine);
+  plan.add(RegionKind::BreakerMemory, kCacheLine, capacity.breaker_memory / kCacheLine, kCacheLine);
   plan.add(RegionKind::Bucket, sizeof(Word16), slots_for(capacity.keys), kBucketAlign);
   plan.set_flags(1);   // k
 }
 
 void plan_stats(Planner& plan, const Capacity& capacity) {
-  const std::uint64_t stride = sizeof(StripeOwner) + capacity.limits * sizeof(LimitCounters);
+  const std::uint64_t stride = sizeof(StripeOwner) + capacity.limits * sizeof(LimitCounters) +
+                               capacity.breakers * sizeof(BreakerCounters);
   // One more: stripe 0 is shared by the threads that have none.
   plan.add(RegionKind::Stripes, stride, std::uint64_t{capacity.stripes} + 1, kPage);
   plan.add(RegionKind::Events, sizeof(EventRecord), capacity.events, kPage);
@@ -117,6 +124,8 @@ Result<void> check_capacity(const Capacity& capacity) {
       {"stripes", capacity.stripes, 1, kMaxStripes},
       {"events", capacity.events, 1, kMaxEvents},
       {"overrides", capacity.overrides, 0, kMaxOverrides},
+      {"breakers", capacity.breakers, 0, kMaxLimits},
+      {"breaker-memory", capacity.breaker_memory, 0, kMaxBreakerMemory},
       {"tops", capacity.tops, 0, kMaxTops},
       {"calendars", capacity.calendars, 1, kMaxRules},
   };

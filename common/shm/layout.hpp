@@ -36,7 +36,8 @@ inline constexpr std::int64_t kEpochLeadNs = 1'000'000'000;        // segment ti
 enum class FileKind : std::uint32_t { Rules = 0, State = 1, Stats = 2 };
 enum class ClockKind : std::uint32_t { Boottime = 0, Stepped = 1 };
 
-/// Kinds of regions. Numbers are stable; 12..15 and 19.. are left for breakers and bulkheads.
+/// Kinds of regions. Numbers are stable; 19.. are left for bulkheads. What the breakers' regions
+/// hold: shm/breaker_layout.hpp.
 enum class RegionKind : std::uint32_t {
   None = 0,
   Image = 1,         ///< rules: two images; stride = bytes of one
@@ -50,7 +51,12 @@ enum class RegionKind : std::uint32_t {
   ImageSets = 9,       ///< rules, offset inside an image: SetRecord[]; 0 none, 1 and 2 fixed
   ImagePatterns = 10,  ///< rules, offset inside an image: PatternRecord[]
   ImageCalendars = 11, ///< rules, offset inside an image: CalendarRecord[]
+  ImageBreakers = 12,      ///< rules, offset inside an image: BreakerConfig[]
+  ImageBreakerNames = 13,  ///< rules, offset inside an image: NameRecord[] by breaker index
+  Breaker = 14,            ///< state: BreakerHead[]
+  BreakerMemory = 15,      ///< state: lines of 64 bytes: rings, probe cells, user records
   Stripes = 16,      ///< stats: count stripes of stride bytes: StripeOwner + LimitCounters[limits]
+                     ///< + BreakerCounters[breakers]
   Events = 17,       ///< stats: EventRecord[]
   Tops = 18,         ///< stats: TopRecord[], flags = how many of them each limit has
 };
@@ -383,6 +389,12 @@ enum class EventKind : std::uint8_t {
   LimitReset = 9,
   TableFull = 10,
   Damage = 11,
+  BreakerMoved = 12,         ///< object = breaker, epoch, from, to, reason: one for each transition
+  BreakerWouldOpen = 13,     ///< METRICS_ONLY: once per visit and reason
+  BreakerProbeExpired = 14,  ///< a probe past its deadline, its owner alive; row
+  BreakerReclaimed = 15,     ///< a probe of a dead owner; row
+  BreakerLocalFault = 16,    ///< one process opened for itself; row
+  BreakerFlapping = 17,      ///< four or more openings within ten minutes
 };
 
 struct EventRecord {

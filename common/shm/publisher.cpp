@@ -76,9 +76,18 @@ Result<PublishReport> Publisher::publish(const std::vector<rule::LimitSettings>&
       std::tie(resting_limits_, resting_rules_) = resting_before;
       return done.error();
     }
+    if (wanted_) {
+      auto* bytes = reinterpret_cast<std::uint8_t*>(shadow_.data());
+      if (auto done = breakers_.apply(bytes, *wanted_, now); !done) {
+        shadow_ = before;
+        std::tie(resting_limits_, resting_rules_) = resting_before;
+        return done.error();
+      }
+    }
     head().config_hash = config_hash;
     if (shadow_ == before) {
       settings_ = limits;
+      if (wanted_) breakers_.committed(*wanted_);
       report.generation = head().generation;
       return report;
     }
@@ -92,6 +101,7 @@ Result<PublishReport> Publisher::publish(const std::vector<rule::LimitSettings>&
   const int idle = guarded(Guard::WriteIdleImage) ? static_cast<int>(~current & kCurrentImageBit)
                                                   : static_cast<int>(current & kCurrentImageBit);
   make_current(idle, head().generation);
+  if (wanted_) breakers_.committed(*wanted_);
   report.generation = head().generation;
   if (report.effective_ns != 0) {
     ready_at_ = report.effective_ns;

@@ -13,12 +13,15 @@
 // Thread safety: one thread. Allocates; never on a decision path.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <cutwater/result.hpp>
 
 #include "rule/limit_settings.hpp"
+#include "shm/breaker_publisher.hpp"
 #include "shm/view.hpp"
 
 namespace cutwater::shm {
@@ -49,6 +52,13 @@ class Publisher {
   /// setting out of range. On a stepped clock base_t = now + 1, and the clock is moved there.
   Result<PublishReport> publish(const std::vector<rule::LimitSettings>& limits,
                                 std::uint64_t config_hash);
+
+  /// The breakers that publish() makes part of the image from now on; see shm/breaker_publisher.hpp.
+  /// Until it is told, those of the image found stay as they are.
+  void set_breakers(std::vector<rule::BreakerSettings> breakers) { wanted_ = std::move(breakers); }
+  const std::vector<rule::BreakerSettings>& breakers() const noexcept {
+    return breakers_.breakers();
+  }
 
   /// Segment time from which publish() is not Busy because of an earlier change.
   std::int64_t ready_at() const noexcept { return ready_at_; }
@@ -107,6 +117,8 @@ class Publisher {
   std::int64_t ready_at_ = 0;
   bool sweeping_ = false;
   bool floors_empty_ = false;
+  BreakerPublisher breakers_{view_};
+  std::optional<std::vector<rule::BreakerSettings>> wanted_;
 };
 
 }  // namespace cutwater::shm

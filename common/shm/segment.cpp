@@ -188,6 +188,8 @@ Capacity Segment::capacity() const noexcept {
   out.stripes = view_.stripe_count - 1;
   out.events = view_.event_count;
   out.overrides = view_.override_capacity;
+  out.breakers = view_.breaker_count;
+  out.breaker_memory = std::uint64_t{view_.breaker_lines} * kCacheLine;
   out.tops = view_.tops_per_limit;
   out.calendars = view_.calendar_count;
   return out;

@@ -13,6 +13,8 @@
 
 namespace cutwater::shm {
 
+struct BreakerHead;   // shm/breaker_layout.hpp
+
 struct View {
   // rules
   RulesControl* rules_control = nullptr;
@@ -32,6 +34,10 @@ struct View {
   std::uint32_t set_count = 0;
   std::uint32_t pattern_count = 0;
   std::uint32_t calendar_count = 0;
+  std::uint64_t image_breakers_offset = 0;
+  std::uint64_t image_breaker_names_offset = 0;
+  std::uint32_t breaker_count = 0;     ///< capacity: indexes 0..breaker_count-1
+  std::uint32_t breaker_lines = 0;     ///< lines of the breaker memory
   // state
   StateControl* state_control = nullptr;
   Word16* slots = nullptr;
@@ -42,11 +48,14 @@ struct View {
   LimitState* limits = nullptr;
   ProcessRow* rows = nullptr;
   std::uint32_t row_count = 0;
+  BreakerHead* breakers = nullptr;
+  std::uint8_t* breaker_memory = nullptr;
   // stats
   StatsControl* stats_control = nullptr;
   std::uint8_t* stripes = nullptr;
   std::uint32_t stripe_count = 0;
   std::uint32_t stripe_stride = 0;
+  std::uint32_t stripe_breakers_offset = 0;  ///< of BreakerCounters[] from a stripe's LimitCounters
   EventRecord* events = nullptr;
   std::uint32_t event_count = 0;
   TopRecord* tops = nullptr;

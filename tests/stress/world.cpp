@@ -5,6 +5,7 @@
 #include <cstring>
 #include <iostream>
 
+#include "shm/breaker_layout.hpp"
 #include "shm/verify.hpp"
 
 namespace cutwater::test {
@@ -29,6 +30,8 @@ std::vector<World::Range> World::ranges_of(const shm::View& view) {
           {view.slots, view.slot_count * sizeof(Word16)},
           {view.limits, view.limit_count * sizeof(shm::LimitState)},
           {view.rows, view.row_count * sizeof(shm::ProcessRow)},
+          {view.breakers, view.breaker_count * sizeof(shm::BreakerHead)},
+          {view.breaker_memory, std::size_t{view.breaker_lines} * shm::kCacheLine},
           {view.stats_control, sizeof(std::uint64_t) * 8},
           {view.stripes, std::size_t{view.stripe_count} * view.stripe_stride},
           {view.events, view.event_count * sizeof(shm::EventRecord)}};
@@ -57,7 +60,9 @@ World::World(std::vector<rule::LimitSettings> limits, WorldOptions options) {
                       .events = options.events,
                       .overrides = options.overrides,
                       .tops = options.tops,
-                      .calendars = options.calendars};
+                      .calendars = options.calendars,
+                      .breakers = options.breakers,
+                      .breaker_memory = options.breaker_memory};
   segment.clock = options.clock;
   auto made = shm::Segment::create_files(directory_.fd(), segment);
   if (!made) give_up(made.error().text());

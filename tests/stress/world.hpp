@@ -67,6 +67,8 @@ struct WorldOptions {
   std::uint32_t overrides = 4;
   std::uint32_t tops = 1;
   std::uint32_t calendars = 2;
+  std::uint32_t breakers = 0;
+  std::uint64_t breaker_memory = 0;    ///< bytes
   shm::ClockKind clock = shm::ClockKind::Stepped;
 };
 

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of shm/breaker*.cpp share: a breaker's parts with private bounds, and the one way
+// to move its state. Not for anybody else.
+#pragma once
+#include <cstdint>
+
+#include "base/guard.hpp"
+#include "shm/breaker.hpp"
+#include "shm/breaker_ring.hpp"
+
+namespace cutwater::shm {
+
+/// Rounds of enter and settle before the conservative answer (spec memory 14).
+inline constexpr int kBreakerRounds = 64;
+/// Rule images read in a row before a caller gives up on a stable one.
+inline constexpr int kConfigReads = 8;
+/// Cells of the time ring of a min-span: ring_cells(kMinSpanSlots).
+inline constexpr std::uint64_t kMinSpanCells = 32;
+/// From this many living users on, each has its own counts, and ramps of kind auto begin.
+inline constexpr std::uint32_t kUsersThatCount = 3;
+
+/// A private copy of the configuration, and pointers that were compared with private bounds.
+struct BreakerParts {
+  const View* view = nullptr;
+  std::uint32_t index = 0;
+  std::uint64_t current = 0;         ///< `current` the copy was read under
+  BreakerHead* head = nullptr;
+  BreakerConfig config;
+  RingView ring;
+  RingView span;                     ///< cells == nullptr: no min-span
+  Word16* probes = nullptr;
+  std::uint32_t probe_count = 0;
+  BreakerUser* users = nullptr;
+  std::uint32_t user_count = 0;
+
+  const rule::BreakerNumbers& numbers() const noexcept { return config.numbers; }
+  bool is_time() const noexcept {
+    return config.numbers.window_type == static_cast<std::uint8_t>(rule::WindowType::TimeBased);
+  }
+  TimeShape shape() const noexcept { return {config.numbers.slots, config.numbers.slot_ns}; }
+  TimeShape span_shape() const noexcept {
+    return {rule::kMinSpanSlots, config.numbers.span_slot_ns};
+  }
+  rule::OpenEdge edge() const noexcept {
+    return static_cast<rule::OpenEdge>(config.numbers.open_edge);
+  }
+};
+/// False: no such breaker any more, or its places lie out of bounds (counted as damage).
+bool read_parts(const View& view, std::uint32_t index, BreakerParts& out) noexcept;
+bool read_parts(const View& view, BreakerRef ref, BreakerParts& out) noexcept;
+/// The rules changed since they were read: reads them again. False: gone.
+bool refresh_parts(BreakerParts& parts) noexcept;
+
+inline Word16 state_of(const BreakerParts& parts) noexcept { return load16(&parts.head->state); }
+
+/// Where a move leads; epoch and `previous` follow from what it starts from.
+struct NextState {
+  rule::BreakerState state = rule::BreakerState::Closed;
+  rule::BreakerReason reason = rule::BreakerReason::None;
+  std::uint32_t attempts = 0;
+  std::int64_t deadline_ns = 0;
+  bool ramping = false;
+  std::uint32_t permille = 1023;     ///< rate of the window that decided, 1023 unknown
+  std::uint64_t calls = 0;
+};
+/// B1: one swap of exactly `seen`, epoch + 1, then the event. From an unannounced word it announces
+/// instead and returns false; false also when somebody else moved: look again.
+bool move_breaker(const BreakerParts& parts, Word16 seen, const NextState& next,
+                  std::int64_t now, std::uint32_t row) noexcept;
+/// Writes the event of a word nobody announced yet, then says so in the word.
+void announce_breaker(const BreakerParts& parts, Word16 seen, std::uint32_t row) noexcept;
+
+/// OPEN for the configured wait, at the `attempts`-th opening in a row.
+NextState opened(const BreakerParts& parts, const BreakerWord& from, std::uint32_t attempts,
+                 rule::BreakerReason reason, std::int64_t now) noexcept;
+/// CLOSED after half-open, ramping where that is configured.
+NextState closed_again(const BreakerParts& parts, std::int64_t now) noexcept;
+
+/// B2 of CLOSED: judges every outcome not yet judged (COUNT), or the window it makes (TIME).
+void settle_count(const BreakerParts& parts, std::uint64_t upto, std::int64_t now,
+                  const BreakerCaller& caller) noexcept;
+/// Opens, or tells METRICS_ONLY's would_open, when the rule says so for this window.
+void judge_window(const BreakerParts& parts, std::uint32_t epoch, rule::BreakerWindow window,
+                  rule::BreakerOutcome last, std::int64_t now,
+                  const BreakerCaller& caller) noexcept;
+
+/// The step that a passed deadline asks for; false: none is due, or it is HALF_OPEN's or a ramp's.
+bool due_step(const BreakerParts& parts, const BreakerWord& word, std::int64_t now,
+              NextState& next) noexcept;
+/// look_at_breaker() in HALF_OPEN.
+BreakerEntry look_at_probes(const BreakerParts& parts, const BreakerWord& word,
+                            std::int64_t now) noexcept;
+/// The window of `epoch` at `now`, of either kind; reads only.
+rule::BreakerWindow window_now(const BreakerParts& parts, std::uint32_t epoch,
+                               std::int64_t now) noexcept;
+/// The name at `index` of the image `current` names, with its 0, cut to `size`.
+void breaker_name(const View& view, std::uint64_t current, std::uint32_t index, char* out,
+                  std::size_t size) noexcept;
+
+struct ProbeTake {
+  enum class Found : std::uint8_t { Taken, EnterAgain, NoneFree } found = Found::NoneFree;
+  Word16 ticket;
+  std::uint16_t cell = 0;
+  std::int64_t earliest_ns = 0;      ///< NoneFree: earliest deadline seen, 0 = none
+};
+ProbeTake take_probe(const BreakerParts& parts, Word16 seen, const BreakerCaller& caller,
+                     std::int64_t now, std::int64_t deadline_ns) noexcept;
+/// HALF_OPEN: moves on when the cells decide.
+void settle_half_open(const BreakerParts& parts, std::int64_t now, std::uint32_t row) noexcept;
+rule::ProbeResults collect_probes(const BreakerParts& parts, std::uint32_t epoch,
+                              std::uint32_t& held) noexcept;
+/// A probe whose owner is dead or late, made free or spent. True: it was, or somebody was quicker.
+enum class Lapsed : std::uint8_t { No, Reclaimed, Expired, Changed };
+Lapsed lapse_probe(const BreakerParts& parts, Word16* place, Word16 seen, std::int64_t now,
+                   StripeHandle stripe) noexcept;
+
+/// One step of a breaker's counter.
+void count_breaker(const View& view, StripeHandle stripe, std::uint32_t index,
+                   BreakerCounter counter, std::uint64_t n = 1) noexcept;
+void count_duration(const View& view, StripeHandle stripe, std::uint32_t index,
+                    std::int64_t duration_ns) noexcept;
+void count_damage(const View& view) noexcept;
+void count_contention(const View& view) noexcept;
+
+}  // namespace cutwater::shm

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shm/breaker_publisher.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "shm/breaker_detail.hpp"
+
+namespace cutwater::shm {
+namespace {
+
+constexpr std::uint32_t kNone = ~std::uint32_t{0};
+
+constexpr std::uint32_t lines_of(std::uint64_t bytes) noexcept {
+  return static_cast<std::uint32_t>((bytes + kCacheLine - 1) / kCacheLine);
+}
+
+bool is_time(const rule::BreakerNumbers& n) noexcept {
+  return n.window_type == static_cast<std::uint8_t>(rule::WindowType::TimeBased);
+}
+
+/// Cells the window of these numbers needs.
+std::uint64_t cells_for(const rule::BreakerNumbers& n) noexcept {
+  if (is_time(n)) return ring_cells(n.slots);
+  return ring_cells(std::max<std::uint32_t>(n.window_calls, n.consecutive));
+}
+std::uint32_t ring_lines(const rule::BreakerNumbers& n) noexcept {
+  return lines_of(ring_bytes(cells_for(n)));
+}
+/// Of the ring it has, which may be larger than its window needs.
+std::uint32_t ring_lines(const BreakerConfig& c) noexcept {
+  return lines_of(ring_bytes(std::uint64_t{c.ring_mask} + 1));
+}
+constexpr std::uint32_t kSpanLines = lines_of(ring_bytes(kMinSpanCells));
+constexpr std::uint32_t kUserLines = lines_of(kBreakerUsers * sizeof(BreakerUser));
+std::uint32_t probe_lines(const rule::BreakerNumbers& n) noexcept {
+  return lines_of(n.probes * sizeof(Word16));
+}
+
+/// True when outcomes of the one cannot be read as the other's.
+bool other_shape(const rule::BreakerNumbers& a, const rule::BreakerNumbers& b) noexcept {
+  if (a.window_type != b.window_type) return true;
+  return is_time(a) && (a.slots != b.slots || a.slot_ns != b.slot_ns);
+}
+
+bool other_half_open(const rule::BreakerNumbers& a, const rule::BreakerNumbers& b) noexcept {
+  return a.probes != b.probes || a.half_open_rule != b.half_open_rule ||
+         a.half_open_value != b.half_open_value;
+}
+
+}  // namespace
+
+std::uint64_t breaker_memory_needed(const std::vector<rule::BreakerSettings>& breakers) {
+  std::uint64_t lines = 0;
+  for (const rule::BreakerSettings& settings : breakers) {
+    const rule::BreakerNumbers n = rule::numbers_of(settings, settings.name);
+    const std::uint64_t one = std::uint64_t{ring_lines(n)} + probe_lines(n) + kUserLines +
+                              (n.span_slot_ns != 0 ? kSpanLines : 0);
+    lines += one * (rule::is_pattern(settings) ? settings.max_instances : 1);
+  }
+  return lines * kCacheLine;
+}
+
+BreakerConfig& BreakerPublisher::config(std::uint32_t index) noexcept {
+  return reinterpret_cast<BreakerConfig*>(image_ + view_.image_breakers_offset)[index];
+}
+NameRecord& BreakerPublisher::name(std::uint32_t index) noexcept {
+  return reinterpret_cast<NameRecord*>(image_ + view_.image_breaker_names_offset)[index];
+}
+std::string_view BreakerPublisher::name_at(std::uint32_t index) noexcept {
+  return {name(index).text, std::min<std::size_t>(name(index).length, sizeof(NameRecord::text))};
+}
+
+RingView BreakerPublisher::ring_view(std::uint32_t line, std::uint64_t mask) const noexcept {
+  std::uint8_t* const at = view_.breaker_memory + std::uint64_t{line} * kCacheLine;
+  return {reinterpret_cast<BreakerRing*>(at),
+          reinterpret_cast<Word16*>(at + sizeof(BreakerRing)), mask};
+}
+
+Result<void> BreakerPublisher::check(const std::vector<rule::BreakerSettings>& breakers) const {
+  std::set<std::string_view> names;
+  std::size_t instances = 0;
+  for (const rule::BreakerSettings& settings : breakers) {
+    if (auto fine = rule::check(settings); !fine) return fine;
+    if (!names.insert(settings.name).second) {
+      return Error{Errc::InvalidArgument,
+                   "breaker '" + settings.name + "' is given twice; keep one"};
+    }
+    instances += rule::is_pattern(settings) ? settings.max_instances : 1;
+  }
+  if (instances > view_.breaker_count) {
+    return Error{Errc::InvalidArgument,
+                 std::to_string(instances) + " breakers (patterns counted with their "
+                 "max-instances), but memory was reserved for " +
+                     std::to_string(view_.breaker_count) +
+                     "; set capacity.breakers to at least that number and restart"};
+  }
+  const std::uint64_t needed = breaker_memory_needed(breakers);
+  const std::uint64_t there = std::uint64_t{view_.breaker_lines} * kCacheLine;
+  if (needed > there) {
+    return Error{Errc::InvalidArgument,
+                 "the breakers need " + std::to_string(needed) + " bytes for windows and probes, "
+                 "and " + std::to_string(there) +
+                     " were reserved; set capacity.breaker-memory to at least that number and "
+                     "restart"};
+  }
+  return {};
+}
+
+Result<BreakerChanges> BreakerPublisher::apply(std::uint8_t* image,
+                                               const std::vector<rule::BreakerSettings>& breakers,
+                                               std::int64_t now) {
+  image_ = image;
+  now_ = now;
+  moved_.clear();
+  rejudged_.clear();
+  taken_.clear();
+  resting_next_ = resting_;
+  resting_index_next_ = resting_index_;
+  if (auto fine = check(breakers); !fine) return fine.error();
+  BreakerChanges changes;
+  std::set<std::string_view> wanted;
+  for (const rule::BreakerSettings& settings : breakers) wanted.insert(settings.name);
+  for (std::uint32_t i = 0; i < view_.breaker_count; ++i) {
+    if (config(i).used == 0 || wanted.count(name_at(i)) != 0) continue;
+    remove(i, now);
+    ++changes.removed;
+  }
+  for (const rule::BreakerSettings& settings : breakers) {
+    if (rule::is_pattern(settings)) continue;
+    const std::uint32_t index = index_of(settings.name);
+    if (index == kNone) {
+      if (auto added = add(settings, now); !added) return added.error();
+      ++changes.added;
+      continue;
+    }
+    auto changed = change(index, settings, now);
+    if (!changed) return changed.error();
+    ++(*changed ? changes.changed : changes.unchanged);
+  }
+  return changes;
+}
+
+void BreakerPublisher::committed(const std::vector<rule::BreakerSettings>& breakers) {
+  settings_ = breakers;
+  resting_ = std::move(resting_next_);
+  resting_index_ = std::move(resting_index_next_);
+  for (const Moved& moved : moved_) {
+    BreakerParts parts;
+    if (!read_parts(view_, moved.index, parts)) continue;
+    forward_count_ring(moved.from, parts.ring, moved.copied);
+  }
+  for (const std::uint32_t index : rejudged_) {
+    BreakerParts parts;
+    if (!read_parts(view_, index, parts)) continue;
+    for (int round = 0; round < kBreakerRounds; ++round) {
+      const Word16 seen = load16(&parts.head->state);
+      const BreakerWord word = unpack_breaker(seen);
+      if (word.state != rule::BreakerState::HalfOpen) break;
+      const std::int64_t now = view_.clock.now();
+      NextState next;
+      next.state = rule::BreakerState::Open;
+      next.reason = rule::BreakerReason::Reloaded;
+      next.attempts = word.attempts;
+      next.deadline_ns = now - (parts.edge() == rule::OpenEdge::Exclusive ? 1 : 0);
+      if (move_breaker(parts, seen, next, now, kDaemonRow)) break;
+    }
+  }
+  moved_.clear();
+  rejudged_.clear();
+}
+
+std::uint32_t BreakerPublisher::index_of(std::string_view wanted) noexcept {
+  for (std::uint32_t i = 0; i < view_.breaker_count; ++i) {
+    if (config(i).used != 0 && name_at(i) == wanted) return i;
+  }
+  return kNone;
+}
+
+std::uint32_t BreakerPublisher::free_index(std::string_view wanted, std::int64_t now) noexcept {
+  const auto resting = [&](std::uint32_t index) {
+    return std::any_of(resting_index_next_.begin(), resting_index_next_.end(),
+                       [&](const RestingIndex& r) { return r.index == index && r.until > now; });
+  };
+  std::uint32_t used = kNone;
+  for (std::uint32_t i = 0; i < view_.breaker_count; ++i) {
+    if (config(i).used != 0) continue;
+    // A name that comes back gets its old place at once: nobody else could be confused by it.
+    if (name(i).length != 0 && name_at(i) == wanted) return i;
+    if (resting(i)) continue;
+    if (used == kNone || (config(used).incarnation != 0 && config(i).incarnation == 0)) used = i;
+  }
+  return used;
+}
+
+void BreakerPublisher::remove(std::uint32_t index, std::int64_t now) {
+  BreakerConfig& c = config(index);
+  rest({c.ring, ring_lines(c)}, now);
+  rest({c.probe_cells, probe_lines(c.numbers)}, now);
+  rest({c.user_records, kUserLines}, now);
+  if (c.span_ring != kNoLine) rest({c.span_ring, kSpanLines}, now);
+  const std::uint32_t incarnation = c.incarnation + 1;
+  c = {};
+  c.incarnation = incarnation;                       // calls of the old name are told at once
+  resting_index_next_.push_back({index, now + kBreakerRestNs});
+}
+
+Result<void> BreakerPublisher::add(const rule::BreakerSettings& settings, std::int64_t now) {
+  const std::uint32_t index = free_index(settings.name, now);
+  if (index == kNone) {
+    return Error{Errc::Busy,
+                 "breakers that were removed keep their place for an hour and none is left for '" +
+                     settings.name + "'; raise capacity.breakers (now " +
+                     std::to_string(view_.breaker_count) + ") and restart"};
+  }
+  begin_head(index, settings);
+  const std::uint32_t epoch = epoch_of(load16(&view_.breakers[index].state).lo);
+  const rule::BreakerNumbers n = rule::numbers_of(settings, settings.name);
+  BreakerConfig c{};
+  c.used = 1;
+  c.incarnation = config(index).incarnation + 1;
+  c.span_ring = c.hanging_cells = kNoLine;
+  c.numbers = n;
+  if (auto placed = place_ring(c, n, epoch, now); !placed) return placed;
+  if (auto placed = place_span(c, n, epoch, now); !placed) return placed;
+  if (auto placed = place_probes(c, n, epoch); !placed) return placed;
+  auto users = take_lines(kUserLines);
+  if (!users) return users.error();
+  c.user_records = *users;
+  c.users = kBreakerUsers;
+  std::memset(view_.breaker_memory + std::uint64_t{*users} * kCacheLine, 0,
+              std::size_t{kUserLines} * kCacheLine);
+  config(index) = c;
+  NameRecord& record = name(index);
+  record = {};
+  record.length = static_cast<std::uint8_t>(settings.name.size());
+  std::memcpy(record.text, settings.name.data(), settings.name.size());
+  return {};
+}
+
+Result<bool> BreakerPublisher::change(std::uint32_t index, const rule::BreakerSettings& settings,
+                                      std::int64_t now) {
+  const BreakerConfig was = config(index);
+  BreakerConfig c = was;
+  const rule::BreakerNumbers n = rule::numbers_of(settings, settings.name);
+  const std::uint32_t epoch = epoch_of(load16(&view_.breakers[index].state).lo);
+  const bool other = other_shape(was.numbers, n);
+  const bool count = !is_time(n);
+  const bool wider = count && !other && n.window_calls > was.window_kept;
+  const bool no_room = cells_for(n) > std::uint64_t{was.ring_mask} + 1;
+  if (other || wider || no_room) {
+    if (auto placed = place_ring(c, n, epoch, now); !placed) return placed.error();
+    rest({was.ring, ring_lines(was)}, now);
+    if (!other) {
+      const RingView from = ring_view(was.ring, was.ring_mask);
+      const std::uint64_t copied =
+          copy_count_ring(from, ring_view(c.ring, c.ring_mask), was.window_kept);
+      moved_.push_back({index, from, copied});
+    }
+  }
+  if (count) c.window_kept = n.window_calls;
+  if (was.numbers.span_slot_ns != n.span_slot_ns) {
+    if (was.span_ring != kNoLine) rest({was.span_ring, kSpanLines}, now);
+    if (auto placed = place_span(c, n, epoch, now); !placed) return placed.error();
+  }
+  if (probe_lines(n) != probe_lines(was.numbers)) {
+    rest({was.probe_cells, probe_lines(was.numbers)}, now);
+    if (auto placed = place_probes(c, n, epoch); !placed) return placed.error();
+  }
+  if (other_half_open(was.numbers, n)) rejudged_.push_back(index);
+  c.numbers = n;
+  config(index) = c;
+  return std::memcmp(&was, &c, sizeof c) != 0;
+}
+
+Result<void> BreakerPublisher::place_ring(BreakerConfig& c, const rule::BreakerNumbers& n,
+                                          std::uint32_t epoch, std::int64_t now) {
+  auto line = take_lines(ring_lines(n));
+  if (!line) return line.error();
+  c.ring = *line;
+  c.ring_mask = static_cast<std::uint32_t>(cells_for(n) - 1);
+  c.window_kept = n.window_calls;
+  const RingView ring = ring_view(c.ring, c.ring_mask);
+  if (is_time(n)) {
+    init_time_ring(ring, slot_of(now, n.slot_ns), epoch);
+  } else {
+    init_count_ring(ring, epoch);
+  }
+  return {};
+}
+
+Result<void> BreakerPublisher::place_span(BreakerConfig& c, const rule::BreakerNumbers& n,
+                                          std::uint32_t epoch, std::int64_t now) {
+  c.span_ring = kNoLine;
+  if (n.span_slot_ns == 0) return {};
+  auto line = take_lines(kSpanLines);
+  if (!line) return line.error();
+  c.span_ring = *line;
+  init_time_ring(ring_view(*line, kMinSpanCells - 1), slot_of(now, n.span_slot_ns), epoch);
+  return {};
+}
+
+Result<void> BreakerPublisher::place_probes(BreakerConfig& c, const rule::BreakerNumbers& n,
+                                            std::uint32_t epoch) {
+  auto line = take_lines(probe_lines(n));
+  if (!line) return line.error();
+  c.probe_cells = *line;
+  auto* cells = reinterpret_cast<Word16*>(view_.breaker_memory + std::uint64_t{*line} * kCacheLine);
+  const std::size_t room = std::size_t{probe_lines(n)} * kCacheLine / sizeof(Word16);
+  ProbeCell free;
+  free.epoch = epoch;
+  for (std::size_t i = 0; i < room; ++i) cells[i] = pack_probe(free);
+  return {};
+}
+
+Result<std::uint32_t> BreakerPublisher::take_lines(std::uint32_t count) {
+  std::vector<Lines> used = taken_;
+  for (const Resting& r : resting_next_) {
+    if (r.until > now_) used.push_back(r.lines);
+  }
+  for (std::uint32_t i = 0; i < view_.breaker_count; ++i) {
+    const BreakerConfig& c = config(i);
+    if (c.used == 0) continue;
+    used.push_back({c.ring, ring_lines(c)});
+    used.push_back({c.probe_cells, probe_lines(c.numbers)});
+    used.push_back({c.user_records, kUserLines});
+    if (c.span_ring != kNoLine) used.push_back({c.span_ring, kSpanLines});
+  }
+  std::sort(used.begin(), used.end(),
+            [](const Lines& a, const Lines& b) { return a.first < b.first; });
+  std::uint32_t at = 0;
+  for (const Lines& lines : used) {
+    if (lines.first >= at && lines.first - at >= count) break;
+    at = std::max(at, lines.first + lines.count);
+  }
+  if (at > view_.breaker_lines || view_.breaker_lines - at < count) {
+    return Error{Errc::Busy,
+                 "windows and probes of breakers that were changed or removed keep their places "
+                 "for an hour, and no room is left; raise capacity.breaker-memory (now " +
+                     std::to_string(std::uint64_t{view_.breaker_lines} * kCacheLine) +
+                     " bytes) and restart, or wait"};
+  }
+  taken_.push_back({at, count});
+  return at;
+}
+
+void BreakerPublisher::rest(Lines lines, std::int64_t now) {
+  resting_next_.push_back({lines, now + kBreakerRestNs});
+}
+
+void BreakerPublisher::begin_head(std::uint32_t index,
+                                  const rule::BreakerSettings& settings) noexcept {
+  BreakerHead& head = view_.breakers[index];
+  Word16 seen = load16(&head.state);
+  // A used index goes on counting epochs: a call of its former owner is never of the new one's.
+  BreakerWord word;
+  word.state = settings.initial_state;
+  word.epoch = seen == Word16{} ? kFirstBreakerEpoch : epoch_of(seen.lo) + 1;
+  word.announced = true;
+  while (!cas16(&head.state, seen, pack_breaker(word))) word.epoch = epoch_of(seen.lo) + 1;
+  Word16 since = load16(&head.since);
+  while (!cas16(&head.since, since, {})) {}
+  __atomic_store_n(&head.would_open, std::uint64_t{0}, __ATOMIC_RELAXED);
+}
+
+}  // namespace cutwater::shm

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of a breaker, and the one way to move its state.
+#include <algorithm>
+#include <cstring>
+
+#include "base/sync_point.hpp"
+#include "shm/breaker_detail.hpp"
+#include "shm/event_log.hpp"
+#include "shm/rule_reader.hpp"
+
+namespace cutwater::shm {
+namespace {
+
+constexpr std::uint32_t kSinceCallsMax = (1u << 22) - 1;
+
+const BreakerConfig& config_at(const View& view, std::uint64_t current,
+                               std::uint32_t index) noexcept {
+  return reinterpret_cast<const BreakerConfig*>(view.image[current & kCurrentImageBit] +
+                                                view.image_breakers_offset)[index];
+}
+
+/// Word by word, so that no half of a field is of another publication once `current` agrees.
+void copy_config(const BreakerConfig& from, BreakerConfig& to) noexcept {
+  static_assert(sizeof(BreakerConfig) % 8 == 0);
+  const auto* source = reinterpret_cast<const std::uint64_t*>(&from);
+  std::uint64_t words[sizeof(BreakerConfig) / 8];
+  for (std::size_t i = 0; i < std::size(words); ++i) words[i] = read_once(source[i]);
+  std::memcpy(&to, words, sizeof to);
+}
+
+/// The lines of a part, or nullptr when they reach out of the breaker memory.
+std::uint8_t* lines_at(const View& view, std::uint32_t line, std::uint64_t bytes) noexcept {
+  const std::uint64_t end = std::uint64_t{line} * kCacheLine + bytes;
+  if (line == kNoLine || end > view.breaker_lines * std::uint64_t{kCacheLine}) return nullptr;
+  return view.breaker_memory + std::uint64_t{line} * kCacheLine;
+}
+
+bool ring_at(const View& view, std::uint32_t line, std::uint64_t mask, RingView& out) noexcept {
+  if ((mask & (mask + 1)) != 0) return false;
+  std::uint8_t* const at = lines_at(view, line, ring_bytes(mask + 1));
+  if (at == nullptr) return false;
+  out = {reinterpret_cast<BreakerRing*>(at),
+         reinterpret_cast<Word16*>(at + sizeof(BreakerRing)), mask};
+  return true;
+}
+
+bool locate(const View& view, BreakerParts& parts) noexcept {
+  const BreakerConfig& c = parts.config;
+  parts.span = {};
+  if (!ring_at(view, c.ring, c.ring_mask, parts.ring)) return false;
+  if (c.span_ring != kNoLine && !ring_at(view, c.span_ring, kMinSpanCells - 1, parts.span)) {
+    return false;
+  }
+  parts.probe_count = std::min<std::uint32_t>(c.numbers.probes, rule::kMaxProbes);
+  parts.probes = reinterpret_cast<Word16*>(
+      lines_at(view, c.probe_cells, parts.probe_count * sizeof(Word16)));
+  parts.user_count = std::min<std::uint32_t>(c.users, kBreakerUsers);
+  parts.users = reinterpret_cast<BreakerUser*>(
+      lines_at(view, c.user_records, parts.user_count * sizeof(BreakerUser)));
+  if (parts.users == nullptr) parts.user_count = 0;
+  return parts.probes != nullptr;
+}
+
+/// Time rings: what an epoch about to begin starts from. Written while the state still says
+/// `seen`, so whatever it holds was counted before that epoch. False: somebody else was here.
+bool begin_window(const RingView& ring, const BreakerParts& parts, Word16 seen) noexcept {
+  const std::uint32_t epoch = epoch_of(seen.lo) + 1;
+  Word16* const place = &ring.head->base[epoch & 3];
+  Word16 old = load16(place);
+  TimeBase base = time_total(ring);
+  base.epoch = epoch;
+  if (!(state_of(parts) == seen)) return false;
+  CUTWATER_SYNC_POINT("breaker.before_base");
+  return cas16(place, old, pack_base(base));
+}
+
+bool begin_windows(const BreakerParts& parts, Word16 seen, rule::BreakerState next) noexcept {
+  if (next != rule::BreakerState::Closed && next != rule::BreakerState::MetricsOnly) return true;
+  if (parts.is_time() && !begin_window(parts.ring, parts, seen)) return false;
+  return parts.span.cells == nullptr || begin_window(parts.span, parts, seen);
+}
+
+/// `since` of this epoch, unless it is there already.
+void tell_since(BreakerHead& head, std::uint32_t epoch, std::uint32_t permille,
+                std::uint64_t calls, std::int64_t now) noexcept {
+  Word16 old = load16(&head.since);
+  const auto rate = std::uint64_t{std::min(permille, 1023u)};
+  const auto count = std::min<std::uint64_t>(calls, kSinceCallsMax);
+  const Word16 told{std::uint64_t{epoch} << 32 | rate << 22 | count,
+                    static_cast<std::uint64_t>(now)};
+  while (older_epoch(epoch_of(old.lo), epoch) || old.hi == 0) {
+    if (cas16(&head.since, old, told)) return;
+  }
+}
+
+}  // namespace
+
+bool read_parts(const View& view, std::uint32_t index, BreakerParts& out) noexcept {
+  if (index >= view.breaker_count) return false;
+  out.view = &view;
+  out.index = index;
+  out.head = view.breakers + index;
+  for (int i = 0; i < kConfigReads; ++i) {
+    out.current = view.current();
+    copy_config(config_at(view, out.current, index), out.config);
+    if (view.current() != out.current) continue;
+    if (out.config.used == 0) return false;
+    if (locate(view, out)) return true;
+    count_damage(view);
+    return false;
+  }
+  count_contention(view);
+  return false;
+}
+
+bool read_parts(const View& view, BreakerRef ref, BreakerParts& out) noexcept {
+  return read_parts(view, ref.index, out) && out.config.incarnation == ref.incarnation;
+}
+
+bool refresh_parts(BreakerParts& parts) noexcept {
+  if (parts.view->current() == parts.current) return true;
+  const BreakerRef ref{parts.index, parts.config.incarnation};
+  const View& view = *parts.view;
+  return read_parts(view, ref, parts);
+}
+
+void announce_breaker(const BreakerParts& parts, Word16 seen, std::uint32_t row) noexcept {
+  const BreakerWord word = unpack_breaker(seen);
+  if (word.announced) return;
+  tell_since(*parts.head, word.epoch, 1023, 0, parts.view->clock.now());
+  Event event;
+  event.kind = EventKind::BreakerMoved;
+  event.object = parts.index;
+  event.epoch = word.epoch;
+  event.from = static_cast<std::uint8_t>(word.previous);
+  event.to = static_cast<std::uint8_t>(word.state);
+  event.reason = static_cast<std::uint8_t>(word.reason);
+  event.row = static_cast<std::uint16_t>(row);
+  breaker_name(*parts.view, parts.current, parts.index, event.text, sizeof event.text);
+  append_event(*parts.view, event);
+  CUTWATER_SYNC_POINT("breaker.before_announced");
+  // Everything but the bit as read: a ramp that was cleared meanwhile makes this fail, and the
+  // event is written again by whoever comes next; readers drop the second one.
+  cas16(&parts.head->state, seen, {seen.lo | kStateAnnounced, seen.hi});
+}
+
+bool move_breaker(const BreakerParts& parts, Word16 seen, const NextState& next, std::int64_t now,
+                  std::uint32_t row) noexcept {
+  const BreakerWord from = unpack_breaker(seen);
+  if (!from.announced && guarded(Guard::BreakerEventBeforeMove)) {
+    announce_breaker(parts, seen, row);
+    return false;
+  }
+  if (!begin_windows(parts, seen, next.state)) return false;
+  BreakerWord to;
+  to.state = next.state;
+  to.previous = from.state;
+  to.reason = next.reason;
+  to.ramping = next.ramping;
+  to.attempts = next.attempts;
+  to.epoch = from.epoch + 1;
+  to.deadline_ns = next.deadline_ns;
+  const Word16 word = pack_breaker(to);
+  CUTWATER_SYNC_POINT("breaker.before_move");
+  if (!cas16(&parts.head->state, seen, word)) return false;
+  CUTWATER_SYNC_POINT("breaker.moved");
+  tell_since(*parts.head, to.epoch, next.permille, next.calls, now);
+  announce_breaker(parts, word, row);
+  return true;
+}
+
+NextState opened(const BreakerParts& parts, const BreakerWord& from, std::uint32_t attempts,
+                 rule::BreakerReason reason, std::int64_t now) noexcept {
+  const std::uint64_t wait = rule::open_wait(parts.numbers(), attempts, from.epoch + 1);
+  NextState next;
+  next.state = rule::BreakerState::Open;
+  next.reason = reason;
+  next.attempts = attempts;
+  next.deadline_ns = now + static_cast<std::int64_t>(wait);
+  return next;
+}
+
+NextState closed_again(const BreakerParts& parts, std::int64_t now) noexcept {
+  NextState next;
+  next.state = rule::BreakerState::Closed;
+  next.reason = rule::BreakerReason::ProbesSucceeded;
+  const auto ramp = static_cast<rule::Ramp>(parts.numbers().ramp);
+  // relaxed: a count for people and for this choice; nothing is read because of it.
+  const std::uint32_t users = __atomic_load_n(&parts.head->users, __ATOMIC_RELAXED);
+  if (ramp == rule::Ramp::On || (ramp == rule::Ramp::Auto && users >= kUsersThatCount)) {
+    next.ramping = true;
+    next.deadline_ns = now + static_cast<std::int64_t>(parts.numbers().ramp_ns);
+  }
+  return next;
+}
+
+void breaker_name(const View& view, std::uint64_t current, std::uint32_t index, char* out,
+                  std::size_t size) noexcept {
+  const auto* names = reinterpret_cast<const NameRecord*>(view.image[current & kCurrentImageBit] +
+                                                          view.image_breaker_names_offset);
+  const NameRecord& name = names[index];
+  const std::size_t length = std::min<std::size_t>({read_once(name.length), sizeof name.text,
+                                                    size - 1});
+  for (std::size_t i = 0; i < length; ++i) out[i] = read_once(name.text[i]);
+  out[length] = 0;
+}
+
+BreakerRef find_breaker(const View& view, std::string_view wanted) noexcept {
+  for (int read = 0; read < kConfigReads; ++read) {
+    const std::uint64_t current = view.current();
+    BreakerRef found;
+    for (std::uint32_t i = 0; i < view.breaker_count; ++i) {
+      const BreakerConfig& config = config_at(view, current, i);
+      if (read_once(config.used) == 0) continue;
+      char name[sizeof(NameRecord::text) + 1];
+      breaker_name(view, current, i, name, sizeof name);
+      if (wanted == name) found = {i, read_once(config.incarnation)};
+      if (found.index != kNoLine) break;
+    }
+    if (view.current() == current) return found;
+  }
+  return {};
+}
+
+}  // namespace cutwater::shm

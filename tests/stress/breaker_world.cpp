@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stress/breaker_world.hpp"
+
+#include <cstdlib>
+#include <iostream>
+
+namespace cutwater::test {
+
+rule::BreakerSettings count_breaker(CountBreaker shape) {
+  rule::BreakerSettings settings = rule::preset(rule::BreakerPreset::Resilience4j);
+  settings.name.push_back('b');
+  settings.window_calls = shape.window;
+  settings.minimum_calls = shape.minimum;
+  settings.probes = shape.probes;
+  settings.slow_rate_ppm = rule::kOffPpm;
+  settings.open_wait_ns = 1'000'000'000;
+  settings.min_processes = rule::kMinProcessesOff;
+  return settings;
+}
+
+BreakerWorld::BreakerWorld(const rule::BreakerSettings& settings, std::uint32_t processes,
+                           WorldOptions options)
+    : name_(settings.name) {
+  options.limits = 1;
+  options.processes = processes + 2;
+  options.breakers = 2;
+  options.events = std::max<std::uint32_t>(options.events, 64);
+  if (options.breaker_memory == 0) {
+    options.breaker_memory = 4 * shm::breaker_memory_needed({settings}) + 16'384;
+  }
+  world_ = std::make_unique<World>(std::vector<rule::LimitSettings>{}, options);
+  start_ = view().clock.now();
+  publish(settings);
+  table_ = std::make_unique<shm::RowTable>(view(), true);
+  for (std::uint32_t i = 0; i < processes; ++i) {
+    shm::RowTable::Owner owner;
+    owner.pid = 1000 + i;
+    owner.name = "test";
+    rows_.push_back(table_->grant(owner).value());
+    locals_.push_back(std::make_unique<shm::BreakerLocal>());
+  }
+}
+
+void BreakerWorld::publish(const rule::BreakerSettings& settings) {
+  world_->publisher().set_breakers({settings});
+  auto done = world_->publisher().publish({}, 0);
+  if (done) return;
+  std::cerr << "the breaker cannot be published: " << done.error().text() << "\n";
+  std::abort();
+}
+
+shm::BreakerCaller BreakerWorld::caller(std::uint32_t process) {
+  return {rows_[process].index, rows_[process].generation, shm::shared_stripe(view()),
+          locals_[process].get()};
+}
+
+void BreakerWorld::kill(std::uint32_t process) { table_->mark_dead(rows_[process]); }
+
+shm::BreakerEntry BreakerWorld::enter(std::uint32_t process, std::int64_t deadline_ns) {
+  shm::BreakerEntry entry = shm::enter_breaker(view(), ref(), caller(process), deadline_ns);
+  if (entry.granted) entry.call.start_ns = view().clock.now();
+  return entry;
+}
+
+shm::Recorded BreakerWorld::finish(const shm::BreakerEntry& entry, shm::Ended how,
+                                   std::uint32_t process, std::int64_t duration_ns) {
+  shm::BreakerReport report;
+  report.kind = how;
+  report.duration_ns = duration_ns;
+  return shm::finish_breaker(view(), ref(), caller(process), entry.call, report);
+}
+
+bool BreakerWorld::call(shm::Ended how, std::int64_t took, std::uint32_t process) {
+  const shm::BreakerEntry entry = enter(process);
+  if (!entry.granted) return false;
+  pass(took);
+  finish(entry, how, process);
+  return true;
+}
+
+std::string BreakerWorld::run(const std::string& script) {
+  std::string out;
+  for (const char c : script) {
+    const shm::Ended how = c == 'S'   ? shm::Ended::Success
+                           : c == 'F' ? shm::Ended::Failure
+                           : c == 'I' ? shm::Ended::Ignored
+                                      : shm::Ended::Cancelled;
+    out += call(how) ? c : 'X';
+  }
+  return out;
+}
+
+shm::BreakerInfo BreakerWorld::info() const {
+  shm::BreakerInfo info;
+  shm::read_breaker(view(), ref().index, info);
+  return info;
+}
+
+std::vector<shm::Event> BreakerWorld::events(shm::EventKind kind) const {
+  std::vector<shm::Event> found;
+  for (const shm::Event& event : shm::read_events(view(), 0, view().event_count).events) {
+    if (event.kind == kind) found.push_back(event);
+  }
+  return found;
+}
+
+}  // namespace cutwater::test
