@@ -173,7 +173,7 @@ void Desk::give_row(Connection& from, const wire::Hello& hello, wire::Welcome& w
 }
 
 void Desk::on_read(Connection& from, const wire::ReadRequested& asked) {
-  auto answer = reader_->answer(asked.read, from.session().max_frame());
+  auto answer = reader_->answer(asked.message, from.session().max_frame());
   if (auto* fault = std::get_if<wire::Fault>(&answer)) {
     return from.perform(from.session().fail(asked.request, std::move(*fault)));
   }
@@ -181,7 +181,7 @@ void Desk::on_read(Connection& from, const wire::ReadRequested& asked) {
 }
 
 void Desk::on_steer(Connection& from, const wire::SteerRequested& asked) {
-  steering_.carry_out(asked.steer, who(from),
+  steering_.carry_out(asked.message, who(from),
                       [weak = from.weak_from_this(), request = asked.request](
                           const wire::SteerAnswer& answer) {
                         if (const auto connection = weak.lock()) {

@@ -18,7 +18,7 @@ void item_fields(Io& io, Items& items, Span count) {
       if (in.more(item.flags != 0)) in.number("flags", item.flags, 0, kKnownItemFlags);
     });
   });
-  if (!items.empty() && !items[0].limit) io.refuse("items[0].limit", "a name", "nil");
+  if (!items.empty() && !items[0].limit) io.refuse("items[0].limit", kNameForm, "nil");
 }
 
 }  // namespace cutwater::wire

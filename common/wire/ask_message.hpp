@@ -26,7 +26,7 @@ inline constexpr std::uint8_t kItemAfterTheFact = 1;     ///< Item::flags: charg
 inline constexpr std::uint8_t kKnownItemFlags = kItemAfterTheFact;
 /// A decision without text takes at most this many bytes, so that an answer's size can be known
 /// before anything is decided.
-inline constexpr std::size_t kMaxDecisionBytes = 58;
+inline constexpr std::size_t kMaxDecisionBytes = 48;
 
 /// `reason` of an answer: below kFirstItemError those of cutwater::Reason (0 = allowed), from there
 /// on an ItemError. A number of a newer daemon is kept as it is and is a refusal.

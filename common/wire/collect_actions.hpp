@@ -6,7 +6,7 @@
 #include <exception>
 #include <vector>
 
-#include "wire/session.hpp"
+#include "wire/session_words.hpp"
 
 namespace cutwater::wire {
 

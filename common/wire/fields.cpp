@@ -6,7 +6,6 @@
 namespace cutwater::wire {
 namespace {
 
-constexpr std::string_view kNameForm = "a name ([A-Za-z0-9][A-Za-z0-9._:-]{0,62})";
 constexpr std::string_view kHoldable =
     "nil, a bool, an integer, a string, binary, an array or a map";
 constexpr std::size_t kFixArray = 15;  // longest array whose head is one byte

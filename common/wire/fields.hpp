@@ -55,6 +55,8 @@ constexpr std::uint64_t most_of() noexcept {
   else return std::numeric_limits<T>::max();
 }
 
+inline constexpr std::string_view kNameForm = "a name ([A-Za-z0-9][A-Za-z0-9._:-]{0,62})";
+
 struct Span { std::size_t least, most; };
 struct IdForm { std::size_t size; bool or_empty; };
 

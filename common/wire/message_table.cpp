@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "wire/message.hpp"
+
 namespace cutwater::wire {
 namespace {
 
@@ -44,6 +46,75 @@ constexpr FieldRow kPing[] = {{"value", "u64", "anything; comes back"}};
 constexpr FieldRow kPong[] = {
     {"value", "u64", "as in PING"},
     {"clock_ns", "u64 ns", "the segment's clock"},
+};
+constexpr FieldRow kResolve[] = {
+    {"names", "[[kind, name], ...1..64]", "kind u8: 0 limit, 1 breaker, 2 bulkhead, 3 guard"},
+};
+constexpr FieldRow kResolveAnswer[] = {
+    {"names", "[[code, settings or nearest], ...0..64]",
+     "code u16: 0 and a map of settings, or an item error and at most 8 nearest names"},
+};
+constexpr FieldRow kAcquire[] = {
+    {"ttl_ns", "u64 ns", "not begun this long after receipt: `expired`; 0 = no limit"},
+    {"max_wait_ns", "u64 ns", "how long a place in line may be away"},
+    {"items", "[item, ...1..256]", "each decided alone"},
+};
+constexpr FieldRow kDecisions[] = {
+    {"decisions", "[decision or item error, ...0..256]", "one for each item, in their order"},
+};
+constexpr FieldRow kPeek[] = {{"items", "[item, ...1..256]", "as in ACQUIRE; nothing is written"}};
+constexpr FieldRow kCancel[] = {{"request", "u32", "undone as far as can be"}};
+constexpr FieldRow kCancelAnswer[] = {
+    {"code", "u16", "0, or an item error"},
+    {"tokens", "u64", "given back"},
+};
+constexpr FieldRow kRefund[] = {
+    {"items", "[[request, item, n?], ...1..256]",
+     "request u32, item u8: its index there, n u64 1..1000000000: default the whole charge"},
+};
+constexpr FieldRow kRefundAnswer[] = {
+    {"items", "[[code, tokens], ...0..256]", "code u16: 0, or an item error; tokens u64"},
+};
+constexpr FieldRow kEnter[] = {
+    {"ttl_ns", "u64 ns", "as in ACQUIRE"},
+    {"max_wait_ns", "u64 ns", "for tokens and for a place"},
+    {"items", "[item, ...0..8]", "all or none"},
+    {"bulkhead", "str: a name, or nil", "a place in it"},
+    {"breaker", "str: a name, or nil", "its permission"},
+};
+constexpr FieldRow kEnterAnswer[] = {
+    {"admission", "admission or item error", "one answer for all parts"},
+};
+constexpr FieldRow kOutcome[] = {
+    {"reports", "[[ticket, outcome, duration_ns?, open_for_ns?, class?], ...1..256]",
+     "ticket bin 0..48; outcome u8: 0 succeeded, 1 failed, 2 ignored, 3 cancelled, 4 timed out; "
+     "duration_ns u64, default never = not measured; open_for_ns u64, default 0; class str 0..64 "
+     "bytes"},
+};
+constexpr FieldRow kOutcomeAnswer[] = {
+    {"codes", "[u16, ...0..256]", "0 recorded, 67 not a ticket of this session, 68 stale"},
+};
+constexpr FieldRow kPresent[] = {{"tickets", "[bin 0..48, ...1..256]", "of a former connection"}};
+constexpr FieldRow kPresentAnswer[] = {
+    {"tickets", "[bin 0..48, ...0..256]", "the new ones in their order; empty = gone"},
+};
+constexpr FieldRow kWatch[] = {
+    {"kinds", "u32 bits 0..511",
+     "1 transition, 2 trip, 4 manual, 8 config, 16 client, 32 permit, 64 overflow, 128 degraded, "
+     "256 cluster; 0 ends all watches"},
+    {"pattern", "str 0..64 bytes", "names: `*` stands for any bytes; empty = all"},
+    {"from_seq", "u64", "first event wanted; 0 = from now"},
+    {"max_pending", "u32 1..4096", "unsent events kept; beyond, those of one name are coalesced"},
+};
+constexpr FieldRow kWatchAnswer[] = {
+    {"watch", "u32", "EVENTs carry it; 0: all watches ended"},
+    {"next_seq", "u64", "of the next event"},
+};
+constexpr FieldRow kEvent[] = {
+    {"watch", "u32", "as answered"},
+    {"events", "[[seq, clock_ns, kind, name, epoch, data], ...0..256]",
+     "seq u64, clock_ns u64, kind u32: one bit of WATCH, name str or empty, epoch u64, data map"},
+    {"missed", "u64", "events before these that were coalesced or dropped"},
 };
 constexpr FieldRow kRead[] = {
     {"what", "str: a name", "status, clients, limits, limit, config, ..."},
@@ -90,25 +161,35 @@ constexpr MessageRow kMessages[] = {
     {Auth, "AUTH", "client", "", "WELCOME", false, false, {}},
     {Ping, "PING", "client", "", "PONG", true, false, kPing},
     {Bye, "BYE", "client", "", "BYE_OK", true, false, {}},
-    {Resolve, "RESOLVE", "client", "use or look", "RESOLVE", false, true, {}},
-    {Acquire, "ACQUIRE", "client", "use", "ACQUIRE", false, true, {}},
-    {Peek, "PEEK", "client", "use or look", "PEEK", false, true, {}},
-    {Cancel, "CANCEL", "client", "use", "CANCEL", false, true, {}},
-    {Refund, "REFUND", "client", "use", "REFUND", false, true, {}},
-    {Enter, "ENTER", "client", "use", "ENTER", false, true, {}},
-    {Outcome, "OUTCOME", "client", "use", "OUTCOME", false, true, {}},
-    {Present, "PRESENT", "client", "use", "PRESENT", false, true, {}},
-    {Lease, "LEASE", "client", "use", "LEASE", false, true, {}},
+    {Resolve, "RESOLVE", "client", "use or look", "RESOLVE_ANSWER", true, true, kResolve},
+    {Acquire, "ACQUIRE", "client", "use", "ACQUIRE_ANSWER", true, true, kAcquire},
+    {Peek, "PEEK", "client", "use or look", "PEEK_ANSWER", true, true, kPeek},
+    {Cancel, "CANCEL", "client", "use", "CANCEL_ANSWER", true, true, kCancel},
+    {Refund, "REFUND", "client", "use", "REFUND_ANSWER", true, true, kRefund},
+    {Enter, "ENTER", "client", "use", "ENTER_ANSWER", true, true, kEnter},
+    {Outcome, "OUTCOME", "client", "use", "OUTCOME_ANSWER", true, true, kOutcome},
+    {Present, "PRESENT", "client", "use", "PRESENT_ANSWER", true, true, kPresent},
+    {Lease, "LEASE", "client", "use", "LEASE_ANSWER", false, true, {}},
     {Read, "READ", "client", "look", "READ_ANSWER", true, true, kRead},
     {Steer, "STEER", "client", "steer", "STEER_ANSWER", true, true, kSteer},
-    {Watch, "WATCH", "client", "look", "WATCH", false, true, {}},
+    {Watch, "WATCH", "client", "look", "WATCH_ANSWER", true, true, kWatch},
     {Welcome, "WELCOME", "daemon", "", "", true, false, kWelcome},
     {Challenge, "CHALLENGE", "daemon", "", "AUTH", false, false, {}},
     {Pong, "PONG", "daemon", "", "", true, false, kPong},
     {ByeOk, "BYE_OK", "daemon", "", "", true, false, {}},
+    {ResolveAnswer, "RESOLVE_ANSWER", "daemon", "", "", true, false, kResolveAnswer},
+    {AcquireAnswer, "ACQUIRE_ANSWER", "daemon", "", "", true, false, kDecisions},
+    {PeekAnswer, "PEEK_ANSWER", "daemon", "", "", true, false, kDecisions},
+    {CancelAnswer, "CANCEL_ANSWER", "daemon", "", "", true, false, kCancelAnswer},
+    {RefundAnswer, "REFUND_ANSWER", "daemon", "", "", true, false, kRefundAnswer},
+    {EnterAnswer, "ENTER_ANSWER", "daemon", "", "", true, false, kEnterAnswer},
+    {OutcomeAnswer, "OUTCOME_ANSWER", "daemon", "", "", true, false, kOutcomeAnswer},
+    {PresentAnswer, "PRESENT_ANSWER", "daemon", "", "", true, false, kPresentAnswer},
+    {LeaseAnswer, "LEASE_ANSWER", "daemon", "", "", false, false, {}},
     {ReadAnswer, "READ_ANSWER", "daemon", "", "", true, false, kReadAnswer},
     {SteerAnswer, "STEER_ANSWER", "daemon", "", "", true, false, kSteerAnswer},
-    {Event, "EVENT", "daemon (push)", "", "", false, false, {}},
+    {WatchAnswer, "WATCH_ANSWER", "daemon", "", "", true, false, kWatchAnswer},
+    {Event, "EVENT", "daemon (push)", "", "", true, false, kEvent},
     {Goaway, "GOAWAY", "daemon (push)", "", "", true, false, kGoaway},
     {Error, "ERROR", "daemon", "", "", true, false, kError},
     {Busy, "BUSY", "daemon", "", "", true, false, kBusy},
@@ -136,6 +217,14 @@ const MessageRow* find_message(MessageType type) noexcept {
   const auto* row = std::find_if(std::begin(kMessages), std::end(kMessages),
                                  [&](const MessageRow& message) { return message.type == type; });
   return row == std::end(kMessages) ? nullptr : row;
+}
+
+std::uint8_t right_bits(const MessageRow& row) noexcept {
+  std::uint8_t bits = 0;
+  if (row.right.find("use") != std::string_view::npos) bits |= kRightUse;
+  if (row.right.find("look") != std::string_view::npos) bits |= kRightLook;
+  if (row.right.find("steer") != std::string_view::npos) bits |= kRightSteer;
+  return bits;
 }
 
 std::string describe(MessageType type) {

@@ -38,6 +38,9 @@ std::span<const MessageRow> message_table() noexcept;
 /// The row of a type, or nullptr for a number that version 1 does not know.
 const MessageRow* find_message(MessageType type) noexcept;
 
+/// Bits of Welcome::rights of which a request needs one; 0 = none.
+std::uint8_t right_bits(const MessageRow& row) noexcept;
+
 /// "READ (0x28)", or "type 0x7f" for an unknown one.
 std::string describe(MessageType type);
 

@@ -3,7 +3,7 @@
 
 #include "wire/collect_actions.hpp"
 #include "wire/message_table.hpp"
-#include "wire/session.hpp"
+#include "wire/server_session.hpp"
 
 namespace cutwater::wire {
 namespace {
@@ -11,10 +11,6 @@ namespace {
 std::string our_range() {
   return "this daemon speaks versions " + std::to_string(kVersion) + " .. " +
          std::to_string(kVersion);
-}
-
-std::uint8_t right_of(MessageType type) {
-  return type == MessageType::Steer ? kRightSteer : kRightLook;
 }
 
 }  // namespace
@@ -95,16 +91,14 @@ void ServerSession::on_open(const Frame& frame, Moment moment, ServerActions& ou
                       out);
     case MessageType::Ping: return on_ping(frame, moment, out);
     case MessageType::Bye: return on_bye(frame, moment, out);
-    case MessageType::Read:
-    case MessageType::Steer: return on_request(frame, out);
     default: break;
   }
+  const MessageRow* row = find_message(type);
+  const bool from_daemon = (static_cast<std::uint8_t>(type) & kFromDaemon) != 0;
+  if (row != nullptr && row->built && !from_daemon) return on_request(frame, moment, out);
   std::string why = " is not known here";
-  if ((static_cast<std::uint8_t>(type) & kFromDaemon) != 0) {
-    why = " is sent by the daemon only";
-  } else if (find_message(type) != nullptr) {
-    why = " is not answered by this version";
-  }
+  if (from_daemon) why = " is sent by the daemon only";
+  else if (row != nullptr) why = " is not answered by this version";
   complain(request, {ErrorCode::Unsupported, "", describe(type) + why}, false, out);
 }
 
@@ -138,57 +132,6 @@ void ServerSession::on_bye(const Frame& frame, Moment moment, ServerActions& out
   finish_bye(out);
 }
 
-void ServerSession::on_request(const Frame& frame, ServerActions& out) {
-  if (!admit(frame, out)) return;
-  const std::uint32_t request = frame.header.request;
-  std::optional<Fault> fault;
-  if (frame.header.type == MessageType::Read) {
-    auto read = decode<Read>(frame.payload);
-    if (read) out.push_back(ReadRequested{request, std::move(*read)});
-    else fault = read.fault();
-  } else {
-    auto steer = decode<Steer>(frame.payload);
-    if (steer) out.push_back(SteerRequested{request, std::move(*steer)});
-    else fault = steer.fault();
-  }
-  if (fault) return complain(request, *fault, fault->code == ErrorCode::BadFrame, out);
-  waiting_[request] = {frame.header.type, frame.payload.size()};
-  waiting_bytes_ += frame.payload.size();
-}
-
-// Id, state, right and credit, in this order; an answer was given when the result is false.
-bool ServerSession::admit(const Frame& frame, ServerActions& out) {
-  const FrameHeader& header = frame.header;
-  if (header.request <= last_request_) {
-    const bool repeat = (header.flags & kFlagRepeat) != 0;
-    complain(header.request,
-             {ErrorCode::NotNow, "",
-              repeat ? "answers are not remembered in this session"
-                     : "request ids must grow; the last was " + std::to_string(last_request_)},
-             false, out);
-    return false;
-  }
-  last_request_ = header.request;
-  const std::uint8_t right = right_of(header.type);
-  const bool too_many = waiting_.size() >= credit_items_ ||
-                        (!waiting_.empty() &&
-                         waiting_bytes_ + frame.payload.size() > credit_bytes_);
-  if (state_ != SessionState::Draining && (rights_ & right) == 0) {
-    const std::string_view name = right == kRightSteer ? "steer" : "look";
-    complain(header.request,
-             {ErrorCode::NotPermitted, "",
-              describe(header.type) + " needs the right " + std::string(name)},
-             false, out);
-    return false;
-  }
-  if (state_ != SessionState::Draining && !too_many) return true;
-  if (state_ != SessionState::Draining) over_credit_ = paused_ = true;
-  const auto payload = encode(Busy{settings_.busy_retry_ns});
-  if (payload) send(MessageType::Busy, header.request, *payload, out);
-  else close(payload.error().text(), out);
-  return false;
-}
-
 ServerActions ServerSession::got_descriptors() {
   return collect_actions<ServerAction>(*this, [&](ServerActions& out) {
     if (state_ == SessionState::Closed) return;
@@ -208,13 +151,16 @@ ServerActions ServerSession::unsent(std::size_t bytes, std::uint64_t now_ns) {
       return;
     }
     resume(now_ns);
+    send_events(out);
   });
 }
 
 void ServerSession::ended() noexcept {
   state_ = SessionState::Closed;
   waiting_.clear();
-  waiting_bytes_ = 0;
+  credit_.clear();
+  watches_.clear();
+  parked_ = 0;
 }
 
 std::optional<std::uint64_t> ServerSession::deadline_ns() const noexcept {
@@ -238,6 +184,7 @@ std::optional<std::uint64_t> ServerSession::deadline_ns() const noexcept {
 ServerActions ServerSession::tick(std::uint64_t now_ns) {
   return collect_actions<ServerAction>(*this, [&](ServerActions& out) {
     resume(now_ns);
+    send_events(out);
     const auto first = deadline_ns();
     if (!first || now_ns < *first) return;
     const auto passed = [&](std::uint64_t since_ns, std::uint64_t span_ns) {

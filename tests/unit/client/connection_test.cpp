@@ -129,10 +129,10 @@ TEST(Connection, AsksAndIsAnswered) {
                      wire::ServerActions& out) {
     if (const auto* read = std::get_if<wire::ReadRequested>(&action)) {
       wire::ReadAnswer answer;
-      answer.rows.push_back(wire::Value::map({{"what", wire::Value(read->read.what)}}));
+      answer.rows.push_back(wire::Value::map({{"what", wire::Value(read->message.what)}}));
       out = session.answer(read->request, answer);
     } else if (const auto* steer = std::get_if<wire::SteerRequested>(&action)) {
-      out = steer->steer.verb == "busy"
+      out = steer->message.verb == "busy"
                 ? session.busy(steer->request, 5'000'000)
                 : session.fail(steer->request, {wire::ErrorCode::InvalidArgument, "verb", "no"});
     }

@@ -165,7 +165,7 @@ TEST(ClientSession, ByeOkEndsTheSession) {
 TEST(ClientSession, APushItDoesNotKnowIsIgnored) {
   ClientSession client = ready_client();
 
-  EXPECT_TRUE(client.feed(frame_of(MessageType::Event, 0, "\x90")).empty());
+  EXPECT_TRUE(client.feed(frame_of(static_cast<MessageType>(0xe7), 0, "\x90")).empty());
   EXPECT_EQ(client.state(), SessionState::Ready);
 }
 
@@ -203,7 +203,7 @@ TEST(ClientSession, SpeaksWithTheServersEnd) {
 
   const auto asked = server.feed(read->bytes, {});
   ASSERT_EQ(all_of<ReadRequested>(asked).size(), 1u);
-  EXPECT_EQ(all_of<ReadRequested>(asked)[0].read, plain_read());
+  EXPECT_EQ(all_of<ReadRequested>(asked)[0].message, plain_read());
   const auto got = client.feed(sent(server.answer(read->request, answer)));
   const auto ended = client.feed(sent(server.feed(client.bye()->bytes, {})));
 

@@ -92,7 +92,8 @@ TEST(ServerErrors, Versions) {
 }
 
 TEST(ServerErrors, UnsupportedTypes) {
-  expect_error("error_not_built", ready_session(), golden("acquire"));
+  expect_error("error_not_built", ready_session(),
+               frame_of(MessageType::Lease, 7, golden_payload("acquire")));
   expect_error("error_unknown", ready_session(),
                frame_of(static_cast<MessageType>(0x7f), 2, from_hex("90")));
   expect_error("error_daemons", ready_session(), frame_of(MessageType::Welcome, 2, from_hex("90")));
