@@ -5,18 +5,14 @@
 #include "config/problem.hpp"
 
 namespace cutwater::config {
-namespace {
-
-std::string origin(const Place& place, std::string_view file_name) {
+std::string origin_text(const Place& place, std::string_view file_name) {
   return place.source == Source::Default ? "default" : where_text(place, file_name);
 }
-
-}  // namespace
 
 std::string show(const Config& config) {
   std::string out;
   for (const Value& value : config.values) {
-    out += value.path + ": " + value.text + "  # " + origin(value.place, config.file_name) + "\n";
+    out += value.path + ": " + value.text + "  # " + origin_text(value.place, config.file_name) + "\n";
   }
   return out;
 }
