@@ -11,6 +11,7 @@
 #pragma once
 #include <cutwater/decision.hpp>
 
+#include "shm/admit.hpp"
 #include "shm/bucket_fast.hpp"
 #include "src/elsewhere.hpp"
 #include "src/limit_state.hpp"
@@ -25,8 +26,9 @@ void answer_argument(const LimitState& state, bool key_too_long, DecisionData& o
 /// Rare: `outcome` was not an answer. Resolves the name once more and charges there, else answers
 /// Reason::Degraded, with a hint of 100 ms: a reload may bring the name back.
 /// True: an answer under ask.limit, which is the new place, to be counted.
-bool decide_again(LimitState& state, shm::BucketAsk& ask, std::uint64_t& hint,
-                  DecisionData& out) noexcept;
+/// `text`: the key's bytes.
+bool decide_again(LimitState& state, shm::BucketAsk& ask, std::string_view text,
+                  std::uint64_t& hint, DecisionData& out) noexcept;
 
 /// Rare: the answer while this limit cannot be decided by its rule.
 void answer_degraded(const LimitState& state, DecisionData& out) noexcept;
@@ -60,8 +62,30 @@ inline void notice_reload(LimitState& state) noexcept {
   if (state.seen_current.load(std::memory_order_relaxed) != current) refresh(state, current);
 }
 
+/// True: not one plain window; asked by the functions below. Reads the settings of new rules first.
+inline bool is_special(LimitState& state) noexcept {
+  notice_reload(state);
+  // relaxed: the value carries its whole meaning.
+  return state.special.load(std::memory_order_relaxed);
+}
+
+/// A key's bytes as given: the empty key has an address too, unlike bytes that are not there.
+inline std::string_view given(std::string_view key) noexcept {
+  return key.data() == nullptr ? std::string_view{""} : key;
+}
+enum class SpecialAsk : std::uint8_t { Charge, Look, After };
+/// Rare: one ask of a limit that is not plain (shm/admit.hpp). ask.limit is filled in here. Counts
+/// all but a look, and fills all of `out`. A key whose handle has no bytes is answered Degraded
+/// where patterns would want them.
+void ask_specially(LimitState& state, shm::AdmitAsk ask, SpecialAsk how,
+                   DecisionData& out) noexcept;
+/// Rare: a charge of `cost` (over 0, checked).
+void decide_specially(LimitState& state, shm::AskedKey key, std::uint64_t cost,
+                      DecisionData& out) noexcept;
+
 /// The charge alone, and its counting.
-void decide_plainly(LimitState& state, shm::KeyHash key, std::uint64_t cost, std::uint64_t& hint,
+/// False: the limit turned out to be special, and nothing was done: decide_specially().
+bool decide_plainly(LimitState& state, shm::KeyHash key, std::uint64_t cost, std::uint64_t& hint,
                     DecisionData& out) noexcept;
 
 /// True: a decision of this limit is just a charge. False: decide_closely().
@@ -71,8 +95,9 @@ void decide_plainly(LimitState& state, shm::KeyHash key, std::uint64_t cost, std
 }
 
 /// One charge with everything around it. `cost` (over 0) and the key were checked; `hash_key()`
-/// makes the key's hash, as late as is good for the machine, `hash_key.elsewhere(cost, answer)`
-/// asks where a record that is away wants it. Fills all of `answer`.
+/// makes the key's hash, as late as is good for the machine, `hash_key.bytes()` gives its bytes,
+/// `hash_key.elsewhere(cost, answer)` asks where a record that is away wants it. Fills all of
+/// `answer`.
 template <class HashKey>
 [[gnu::always_inline]] inline void decide_hashing(LimitState& state, HashKey&& hash_key,
                                                   std::uint64_t cost, std::uint64_t& hint,
@@ -91,7 +116,8 @@ template <class HashKey>
   // its shadow. An older stamp is never wrong, only a little stricter.
   if (!is_plain(state)) [[unlikely]] {
     if (is_away(state)) return hash_key.elsewhere(cost, answer);
-    return decide_closely(state, hash_key(), cost, hint, out);
+    if (decide_closely(state, hash_key(), cost, hint, out)) return;
+    return decide_specially(state, {hash_key(), hash_key.bytes()}, cost, out);
   }
   const ThreadCounter& counter = counter_for(state);
   const std::int64_t t = view.clock.now();
@@ -101,7 +127,7 @@ template <class HashKey>
   bool answered = shm::charge_inline(view, ref, key, cost, t, hint, out) == shm::Outcome::Answered;
   if (!answered) [[unlikely]] {
     shm::BucketAsk ask{.limit = ref, .key = key, .cost = cost, .max_wait_ns = 0};
-    answered = decide_again(state, ask, hint, out);
+    answered = decide_again(state, ask, hash_key.bytes(), hint, out);
     index = ask.limit.index;
   }
   out.owner = &state;
@@ -110,7 +136,7 @@ template <class HashKey>
 }
 
 /// A look, the answer to a cost of 0 too: writes nothing, counts nothing. Fills all of `out`.
-void look(LimitState& state, shm::KeyHash key, std::uint64_t cost, std::uint64_t& hint,
+void look(LimitState& state, shm::AskedKey key, std::uint64_t cost, std::uint64_t& hint,
           DecisionData& out) noexcept;
 
 }  // namespace cutwater::detail

@@ -12,14 +12,10 @@
 #include "src/core.hpp"
 #include "src/daemon_link.hpp"
 #include "src/decide.hpp"
+#include "src/limit_of.hpp"
 #include "src/waiting.hpp"
 
 namespace cutwater::detail {
-
-/// Limit's friend: a Limit of a record.
-struct LimitOf {
-  static Limit of(LimitState& state) noexcept { return Limit(&state); }
-};
 
 void ask_record(LimitState& state, std::string_view key, const Ask& ask, AskKind kind,
                 Decision& out) noexcept {
@@ -29,6 +25,7 @@ void ask_record(LimitState& state, std::string_view key, const Ask& ask, AskKind
     case AskKind::Look: out = limit.peek(key, ask.cost); return;
     case AskKind::Wait: out = limit.acquire(key, ask); return;
     case AskKind::Reserve: out = limit.reserve(key, ask); return;
+    case AskKind::After: out = limit.charge(key, ask.cost); return;
   }
 }
 
@@ -99,13 +96,20 @@ void ask_elsewhere(LimitState& state, std::string_view key, const Ask& ask, AskK
       if (there == nullptr) return answer_degraded(state, out.data());
       return ask_record(*there, key, ask, kind, out);
     }
-    if (place.socket == nullptr) break;
+    // An answer of the socket does not say how much was charged after the fact.
+    if (place.socket == nullptr || kind == AskKind::After) break;
     const AskEnd end = ask_over_socket(*place.socket, state, key, ask, kind, out);
     if (end == AskEnd::Answered) return;
     // Only what was certainly not carried out is asked again.
     if (end != AskEnd::Unsent) break;
   }
   link.answer_absent(state, key, ask, kind, out);
+}
+
+LimitState* record_now(LimitState& state) noexcept {
+  if (!is_away(state)) return &state;
+  const DaemonLink::Place place = state.link->place();
+  return place.memory == nullptr ? nullptr : state.link->record_in(state, *place.memory);
 }
 
 void key_elsewhere(LimitState& state, shm::KeyHash hash, const KeyText* text, std::uint64_t cost,
@@ -121,8 +125,10 @@ void key_elsewhere(LimitState& state, shm::KeyHash hash, const KeyText* text, st
     return answer_degraded(state, out.data());
   }
   std::uint64_t hint = shm::kNoSlot;
-  if (cost == 0 || kind == AskKind::Look) return look(*there, hash, cost, hint, out.data());
-  decide_closely(*there, hash, cost, hint, out.data());
+  const shm::AskedKey asked{hash, {}};
+  if (cost == 0 || kind == AskKind::Look) return look(*there, asked, cost, hint, out.data());
+  if (decide_closely(*there, hash, cost, hint, out.data())) return;
+  decide_specially(*there, asked, cost, out.data());
 }
 
 void batch_elsewhere(LimitState& state, std::span<const std::string_view> keys,
@@ -231,6 +237,7 @@ KeyText* share(KeyText* text) noexcept {
 void drop(KeyText* text) noexcept {
   // acq_rel: the last one frees what the others have done with.
   if (text != nullptr && text->users.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    explicit_bzero(text->bytes, text->length);
     text->~KeyText();
     ::operator delete(text);
   }

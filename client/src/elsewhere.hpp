@@ -19,8 +19,9 @@
 
 namespace cutwater::detail {
 
-/// What is asked. Wait may sleep (Limit::acquire), Reserve does not.
-enum class AskKind : std::uint8_t { Now, Look, Wait, Reserve };
+/// What is asked. Wait may sleep (Limit::acquire), Reserve does not. After (Limit::charge) is asked
+/// of memory only; without it, it is answered as without a daemon.
+enum class AskKind : std::uint8_t { Now, Look, Wait, Reserve, After };
 
 /// True: ask through the functions below and touch no memory of this record.
 [[gnu::always_inline]] inline bool is_away(const LimitState& state) noexcept {
@@ -38,6 +39,10 @@ void ask_elsewhere(LimitState& state, std::string_view key, const Ask& ask, AskK
 void ask_record(LimitState& state, std::string_view key, const Ask& ask, AskKind kind,
                 Decision& out) noexcept;
 
+/// The record in whose memory this limit is decided now: `state`, or another one; nullptr while no
+/// memory is mapped.
+LimitState* record_now(LimitState& state) noexcept;
+
 /// As Limit::acquire_batch; `keys` and `out` are equally long, keys may be too long.
 void batch_elsewhere(LimitState& state, std::span<const std::string_view> keys,
                      std::span<Decision> out, std::uint64_t cost) noexcept;
@@ -46,7 +51,8 @@ void batch_elsewhere(LimitState& state, std::span<const std::string_view> keys,
 bool made_elsewhere(const LimitState& state, const DecisionData& decision) noexcept;
 Result<std::uint64_t> refund_elsewhere(LimitState& state, Decision& decision) noexcept;
 
-/// The bytes of a key whose handle was made while its record was away, shared by the copies.
+/// The bytes of a key with a handle, shared by the copies: to ask for it over the socket, and for
+/// patterns that a reload may bring. In this process's memory alone; cleared with the last copy.
 struct KeyText {
   std::atomic<std::uint64_t> users;
   std::uint32_t length;
@@ -55,6 +61,10 @@ struct KeyText {
   /// nullptr without memory. `key` is at most kMaxKeyBytes.
   static KeyText* make(std::string_view key) noexcept;
 };
+/// Its bytes; empty without one.
+inline std::string_view bytes_of(const KeyText* text) noexcept {
+  return text == nullptr ? std::string_view{} : std::string_view{text->bytes, text->length};
+}
 /// One user more, and one less; nullptr is nobody's.
 KeyText* share(KeyText* text) noexcept;
 void drop(KeyText* text) noexcept;

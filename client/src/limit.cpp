@@ -20,7 +20,7 @@ namespace {
 }
 
 /// The answers that are no charge: bad arguments and looks.
-[[gnu::cold, gnu::noinline]] void answer_aside(LimitState& state, const shm::KeyHash* key,
+[[gnu::cold, gnu::noinline]] void answer_aside(LimitState& state, const shm::AskedKey* key,
                                                std::uint64_t cost, std::uint64_t& hint,
                                                DecisionData& out) noexcept {
   if (key == nullptr || cost > kMaxCost) return detail::answer_argument(state, key == nullptr, out);
@@ -36,8 +36,8 @@ namespace {
   } else if (key.size() > kMaxKeyBytes) {
     answer_aside(state, nullptr, cost, hint, answer.data());
   } else {
-    const shm::KeyHash hash = shm::hash_key(state.secret, key);
-    answer_aside(state, &hash, cost, hint, answer.data());
+    const shm::AskedKey asked{shm::hash_key(state.secret, key), detail::given(key)};
+    answer_aside(state, &asked, cost, hint, answer.data());
   }
   return answer;
 }
@@ -51,6 +51,7 @@ struct NamedKey {
   LimitState& state;
   std::string_view text;
   shm::KeyHash operator()() const noexcept { return shm::hash_key(state.secret, text); }
+  std::string_view bytes() const noexcept { return detail::given(text); }
   void elsewhere(std::uint64_t cost, Decision& answer) const noexcept {
     detail::ask_elsewhere(state, text, {.cost = cost}, detail::AskKind::Now, answer);
   }
@@ -62,6 +63,7 @@ struct HashedKey {
   shm::KeyHash hash;
   const detail::KeyText* text;
   shm::KeyHash operator()() const noexcept { return hash; }
+  std::string_view bytes() const noexcept { return detail::bytes_of(text); }
   void elsewhere(std::uint64_t cost, Decision& answer) const noexcept {
     detail::key_elsewhere(state, hash, text, cost, detail::AskKind::Now, answer);
   }
@@ -87,7 +89,8 @@ struct HashedKey {
     if (valid && cost == 0 && detail::is_away(state)) {
       return detail::key_elsewhere(state, key, text, 0, detail::AskKind::Look, answer);
     }
-    return answer_aside(state, valid ? &key : nullptr, cost, hint, answer.data());
+    const shm::AskedKey asked{key, detail::bytes_of(text)};
+    return answer_aside(state, valid ? &asked : nullptr, cost, hint, answer.data());
   }
   detail::decide_hashing(state, HashedKey{state, key, text}, cost, hint, answer);
   if (hint != before) [[unlikely]] kept.store(hint, std::memory_order_relaxed);
@@ -124,8 +127,8 @@ Decision Key::peek(std::uint64_t cost) const noexcept {
   }
   // relaxed, both: as in try_acquire().
   std::uint64_t hint = hint_.load(std::memory_order_relaxed);
-  const shm::KeyHash hash{lo_, hi_};
-  answer_aside(*state_, valid_ ? &hash : nullptr, cost, hint, answer.data());
+  const shm::AskedKey asked{{lo_, hi_}, detail::bytes_of(text_)};
+  answer_aside(*state_, valid_ ? &asked : nullptr, cost, hint, answer.data());
   hint_.store(hint, std::memory_order_relaxed);
   return answer;
 }
@@ -134,7 +137,7 @@ Key Limit::key(std::string_view key) const noexcept {
   if (key.size() > kMaxKeyBytes) return {state_, 0, 0, false};
   const shm::KeyHash hash = shm::hash_key(state_->secret, key);
   Key made{state_, hash.lo, hash.hi, true};
-  if (detail::is_away(*state_)) [[unlikely]] made.text_ = detail::KeyText::make(key);
+  made.text_ = detail::KeyText::make(key);
   return made;
 }
 
@@ -173,12 +176,12 @@ struct Sums {
 
 /// One item of a batch, with the chunk's reading of the clock.
 [[gnu::always_inline]] inline void decide_item(LimitState& state, shm::BucketAsk& ask,
-                                               std::int64_t t, DecisionData& out,
-                                               Sums& sums) noexcept {
+                                               std::string_view text, std::int64_t t,
+                                               DecisionData& out, Sums& sums) noexcept {
   std::uint64_t hint = shm::kNoSlot;
   bool answered = shm::charge_at(*state.view, ask, t, hint, out) == shm::Outcome::Answered;
   if (!answered) [[unlikely]] {
-    answered = detail::decide_again(state, ask, hint, out);
+    answered = detail::decide_again(state, ask, text, hint, out);
     // Counted here and not with the chunk: the index may be another now.
     if (answered) {
       detail::count(detail::counter_for(state), ask.limit.index, ask.cost, out);
@@ -215,7 +218,7 @@ void decide_chunk(LimitState& state, std::span<const std::string_view> keys,
       continue;
     }
     ask.key = hash[i];
-    decide_item(state, ask, t, out[i].data(), sums);
+    decide_item(state, ask, keys[i], t, out[i].data(), sums);
   }
   const detail::ThreadCounter& counter = detail::counter_for(state);
   const std::uint32_t index = ask.limit.index;     // where the name is now
@@ -237,6 +240,10 @@ void Limit::acquire_batch(std::span<const std::string_view> keys, std::span<Deci
   }
   if (detail::is_away(*state_)) [[unlikely]] {
     return detail::batch_elsewhere(*state_, keys.first(items), out.first(items), cost);
+  }
+  if (!detail::is_plain(*state_) && detail::is_special(*state_)) [[unlikely]] {
+    for (std::size_t i = 0; i < items; ++i) out[i] = try_acquire(keys[i], cost);
+    return;
   }
   for (std::size_t begin = 0; begin < items; begin += kChunk) {
     const std::size_t length = std::min(kChunk, items - begin);

@@ -93,6 +93,8 @@ struct alignas(64) LimitState {
   /// `current` of the rules when the next two were read; kNoCurrent = not yet.
   std::atomic<std::uint64_t> seen_current{kNoCurrent};
   std::atomic<std::uint32_t> lease_tokens{0};    ///< thread-lease of the limit, 0 = off
+  /// More than one plain window: overrides, bans, shadow, a calendar ...; ask decide_specially().
+  std::atomic<bool> special{false};
   std::atomic<std::uint32_t> max_waiting{0};     ///< callers asleep at once in this process
   /// `current` of the rules in which the name was last looked for in vain.
   std::atomic<std::uint64_t> gone_current{kNoCurrent};

@@ -35,32 +35,49 @@ void answer_degraded(const LimitState& state, DecisionData& out) noexcept {
   answer_fixed(state, Reason::Degraded, Decision::kDegraded | Decision::kHint, kRetryHintNs, out);
 }
 
-void decide_plainly(LimitState& state, shm::KeyHash key, std::uint64_t cost, std::uint64_t& hint,
+bool decide_plainly(LimitState& state, shm::KeyHash key, std::uint64_t cost, std::uint64_t& hint,
                     DecisionData& out) noexcept {
   shm::BucketAsk ask{.limit = unpack_ref(state.ref.load(std::memory_order_relaxed)),
                      .key = key,
                      .cost = cost,
                      .max_wait_ns = 0};
   bool answered = shm::charge(*state.view, ask, hint, out) == shm::Outcome::Answered;
-  if (!answered) answered = decide_again(state, ask, hint, out);
+  if (!answered && resolve_again(state)) {
+    if (is_special(state)) return false;
+    ask.limit = unpack_ref(state.ref.load(std::memory_order_relaxed));
+    hint = shm::kNoSlot;
+    answered = shm::charge(*state.view, ask, hint, out) == shm::Outcome::Answered;
+  }
+  if (!answered) answer_degraded(state, out);
   out.owner = &state;
   out.decided_by = state.decided_by;
   if (answered) count(counter_for(state), ask.limit.index, cost, out);
+  return true;
 }
 
-bool decide_again(LimitState& state, shm::BucketAsk& ask, std::uint64_t& hint,
-                  DecisionData& out) noexcept {
+bool decide_again(LimitState& state, shm::BucketAsk& ask, std::string_view text,
+                  std::uint64_t& hint, DecisionData& out) noexcept {
   if (resolve_again(state)) {
     ask.limit = unpack_ref(state.ref.load(std::memory_order_relaxed));
     hint = shm::kNoSlot;
+    if (is_special(state)) {
+      const shm::AdmitAsk wanted{ask.limit, {ask.key, text}, ask.cost, ask.max_wait_ns};
+      if (shm::admit(*state.view, wanted, out) == shm::Outcome::Answered) return true;
+      answer_degraded(state, out);
+      return false;
+    }
     if (shm::charge(*state.view, ask, hint, out) == shm::Outcome::Answered) return true;
   }
   answer_degraded(state, out);
   return false;
 }
 
-void look(LimitState& state, shm::KeyHash key, std::uint64_t cost, std::uint64_t& hint,
+void look(LimitState& state, shm::AskedKey asked, std::uint64_t cost, std::uint64_t& hint,
           DecisionData& out) noexcept {
+  if (is_special(state)) {
+    return ask_specially(state, {{}, asked, cost, 0}, SpecialAsk::Look, out);
+  }
+  const shm::KeyHash key = asked.hash;
   shm::BucketAsk ask{.limit = unpack_ref(state.ref.load(std::memory_order_relaxed)),
                      .key = key,
                      .cost = cost,
@@ -68,6 +85,9 @@ void look(LimitState& state, shm::KeyHash key, std::uint64_t cost, std::uint64_t
   shm::Outcome outcome = shm::look(*state.view, ask, hint, out);
   if (outcome == shm::Outcome::LimitGone && resolve_again(state)) {
     ask.limit = unpack_ref(state.ref.load(std::memory_order_relaxed));
+    if (is_special(state)) {
+      return ask_specially(state, {{}, asked, cost, 0}, SpecialAsk::Look, out);
+    }
     outcome = shm::look(*state.view, ask, hint, out);
   }
   if (outcome != shm::Outcome::Answered) answer_degraded(state, out);
@@ -97,11 +117,16 @@ void refresh(LimitState& state, std::uint64_t current) noexcept {
   const shm::LimitRef ref = unpack_ref(state.ref.load(std::memory_order_relaxed));
   std::uint32_t lease = 0;
   std::uint32_t most_waiting = 0;
+  bool special = false;
   if (ref.index < view.limit_count) {
     const shm::LimitConfig& config = view.limit_config(current, ref.index);
     const bool ours = __atomic_load_n(&config.windows, __ATOMIC_ACQUIRE) != 0 &&
                       __atomic_load_n(&config.incarnation, __ATOMIC_ACQUIRE) == ref.incarnation;
-    lease = ours ? __atomic_load_n(&config.thread_lease, __ATOMIC_ACQUIRE) : 0;
+    // Bans lie beside the rules: their first and their end come with a new `current`.
+    const std::uint64_t banned =
+        __atomic_load_n(&view.limits[ref.index].bans_until, __ATOMIC_ACQUIRE);
+    special = ours && (banned != 0 || __atomic_load_n(&config.flags, __ATOMIC_ACQUIRE) != 0);
+    lease = ours && !special ? __atomic_load_n(&config.thread_lease, __ATOMIC_ACQUIRE) : 0;
     most_waiting = ours ? __atomic_load_n(&config.max_waiting, __ATOMIC_ACQUIRE) : 0;
   }
   // The image was whole only if `current` still names it (I1); else the next decision reads again.
@@ -110,11 +135,13 @@ void refresh(LimitState& state, std::uint64_t current) noexcept {
   if ((current & shm::kCurrentSupersededBit) != 0) return;
   // relaxed: two settings of one limit, read one by one; a decision that mixes old and new is one
   // that came a moment earlier or later.
+  const bool plain = lease == 0 && !special;
   state.lease_tokens.store(lease, std::memory_order_relaxed);
+  state.special.store(special, std::memory_order_relaxed);
   state.max_waiting.store(most_waiting, std::memory_order_relaxed);
   state.seen_current.store(current, std::memory_order_relaxed);
-  state.plain_current.store(lease == 0 ? current : kNoCurrent, std::memory_order_relaxed);
-  if (lease == 0) keep_plain_rule(state, current);
+  state.plain_current.store(plain ? current : kNoCurrent, std::memory_order_relaxed);
+  if (plain) keep_plain_rule(state, current);
 }
 
 void count_shared(const ThreadCounter& counter, std::uint32_t limit, std::uint64_t cost,

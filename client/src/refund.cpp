@@ -8,6 +8,26 @@
 #include "src/thread_lease.hpp"
 
 namespace cutwater {
+namespace {
+
+void count_undone(detail::LimitState& state, std::uint64_t tokens) noexcept {
+  const shm::LimitRef ref = detail::unpack_ref(state.ref.load(std::memory_order_relaxed));
+  detail::counter_for(state).stripe.add(ref.index, shm::LimitCounter::Undone, tokens);
+}
+
+/// A charge of several windows: all of them, each by its own receipt.
+Result<std::uint64_t> refund_windows(detail::LimitState& state, DecisionData& data) noexcept {
+  const std::uint64_t tokens = shm::give_back(*state.view, data);
+  if (tokens == 0) {
+    return Error{Errc::TooLate,
+                 "somebody charged this key after it in one of the limit's windows; what could not "
+                 "be given back there stays spent"};
+  }
+  count_undone(state, tokens);
+  return tokens;
+}
+
+}  // namespace
 
 Result<std::uint64_t> Limit::refund(Decision& decision) noexcept {
   DecisionData& data = decision.data();
@@ -17,6 +37,7 @@ Result<std::uint64_t> Limit::refund(Decision& decision) noexcept {
     return Error{Errc::InvalidArgument,
                  "this decision was not made by limit \"" + limit + "\"; refund it where it was"};
   }
+  if (data.receipt == Receipt::Several) return refund_windows(*state_, data);
   if (data.reason != Reason::Allowed || data.cost == 0 || data.slot == nullptr) {
     return Error{Errc::InvalidArgument, "this decision charged nothing: there is nothing to undo"};
   }
@@ -31,8 +52,7 @@ Result<std::uint64_t> Limit::refund(Decision& decision) noexcept {
   }
   data.receipt = Receipt::None;
   const std::uint64_t tokens = static_cast<std::uint64_t>(data.cost) >> data.f;
-  const shm::LimitRef ref = detail::unpack_ref(state_->ref.load(std::memory_order_relaxed));
-  detail::counter_for(*state_).stripe.add(ref.index, shm::LimitCounter::Undone, tokens);
+  count_undone(*state_, tokens);
   return tokens;
 }
 

@@ -206,9 +206,9 @@ bool spend_another(LimitState& state, Leases& mine, shm::KeyHash key,
 }
 
 /// The rest of decide_closely(): new rules, another lease, none.
-[[gnu::noinline]] void decide_anew(LimitState& state, shm::KeyHash key, std::uint64_t cost,
+[[gnu::noinline]] bool decide_anew(LimitState& state, shm::KeyHash key, std::uint64_t cost,
                                    std::uint64_t& hint, DecisionData& out) noexcept {
-  notice_reload(state);
+  if (is_special(state)) return false;
   // relaxed: the number carries its whole meaning.
   const std::uint64_t tokens = state.lease_tokens.load(std::memory_order_relaxed);
   if (tokens != 0 && cost <= tokens) {
@@ -216,10 +216,11 @@ bool spend_another(LimitState& state, Leases& mine, shm::KeyHash key,
     counter.leases = &my_leases();
     if (spend_another(state, *counter.leases, key, cost, out)) {
       const shm::LimitRef ref = unpack_ref(state.ref.load(std::memory_order_relaxed));
-      return count(counter, ref.index, cost, out);
+      count(counter, ref.index, cost, out);
+      return true;
     }
   }
-  decide_plainly(state, key, cost, hint, out);
+  return decide_plainly(state, key, cost, hint, out);
 }
 
 }  // namespace
@@ -232,7 +233,7 @@ void prepare_leases() noexcept {
                        std::memory_order_relaxed);
 }
 
-void decide_closely(LimitState& state, shm::KeyHash key, std::uint64_t cost, std::uint64_t& hint,
+bool decide_closely(LimitState& state, shm::KeyHash key, std::uint64_t cost, std::uint64_t& hint,
                     DecisionData& out) noexcept {
   const shm::View& view = *state.view;
   ThreadCounter& counter = counter_for(state);
@@ -242,10 +243,11 @@ void decide_closely(LimitState& state, shm::KeyHash key, std::uint64_t cost, std
     if (is_of(last, state, key) && cost <= last.tokens &&
         spend_cheaply(last, view, static_cast<Units>(cost) << last.answer.f, out)) [[likely]] {
       const shm::LimitRef ref = unpack_ref(state.ref.load(std::memory_order_relaxed));
-      return count(counter, ref.index, cost, out);
+      count(counter, ref.index, cost, out);
+      return true;
     }
   }
-  decide_anew(state, key, cost, hint, out);
+  return decide_anew(state, key, cost, hint, out);
 }
 
 bool refund_to_lease(const LimitState& state, const DecisionData& receipt) noexcept {

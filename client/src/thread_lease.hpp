@@ -36,7 +36,8 @@ void prepare_leases() noexcept;
 /// A decision of a limit that is_plain() says no of: by this thread's lease where the limit has
 /// leases, else by a charge, after the settings of a new generation were read. `cost` (over 0) and
 /// the key were checked.
-void decide_closely(LimitState& state, shm::KeyHash key, std::uint64_t cost, std::uint64_t& hint,
+/// False: the limit is special (decide.hpp), and nothing was done.
+bool decide_closely(LimitState& state, shm::KeyHash key, std::uint64_t cost, std::uint64_t& hint,
                     DecisionData& out) noexcept;
 
 /// Undo of an answer by a lease by the thread that got it; false: too late.

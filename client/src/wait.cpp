@@ -90,18 +90,30 @@ bool has_to_wait(const DecisionData& data) noexcept {
 }
 
 /// One charge that may be answered by a place in line. False: gone, `out` is the answer.
-bool charge_in_line(LimitState& state, shm::BucketAsk& ask, DecisionData& out) noexcept {
+bool charge_in_line(LimitState& state, shm::BucketAsk& ask, std::string_view text,
+                    DecisionData& out) noexcept {
   std::uint64_t hint = shm::kNoSlot;
-  bool answered = shm::charge(*state.view, ask, hint, out) == shm::Outcome::Answered;
-  if (!answered) answered = detail::decide_again(state, ask, hint, out);
+  shm::Outcome outcome;
+  if (detail::is_special(state)) {
+    const shm::AdmitAsk wanted{ask.limit, {ask.key, text}, ask.cost, ask.max_wait_ns};
+    outcome = shm::admit(*state.view, wanted, out);
+  } else {
+    outcome = shm::charge(*state.view, ask, hint, out);
+  }
+  bool answered = outcome == shm::Outcome::Answered;
+  if (!answered) answered = detail::decide_again(state, ask, text, hint, out);
   out.owner = &state;
   out.decided_by = state.decided_by;
   return answered;
 }
 
-void count_waiting(const LimitState& state, const shm::BucketAsk& ask,
-                   const DecisionData& out) noexcept {
-  detail::count(detail::counter_for(state), ask.limit.index, ask.cost, out);
+void count_waiting(LimitState& state, const shm::BucketAsk& ask, const DecisionData& out) noexcept {
+  const detail::ThreadCounter& counter = detail::counter_for(state);
+  if (state.special.load(std::memory_order_relaxed)) {
+    shm::count_answer(counter.stripe, ask.limit.index, ask.cost, out);
+  } else {
+    detail::count(counter, ask.limit.index, ask.cost, out);
+  }
   if (out.reason == Reason::Allowed && has_to_wait(out)) {
     detail::counter_for(state).stripe.add(ask.limit.index, shm::LimitCounter::Waited, 1);
   }
@@ -126,7 +138,7 @@ Decision Limit::acquire(std::string_view key, Ask ask) noexcept {
                         .cost = ask.cost,
                         .max_wait_ns = 0};
   // At once, if it can be: nobody stands in line then, and no place for a sleeper is needed.
-  if (!charge_in_line(*state_, wanted, answer.data())) return answer;
+  if (!charge_in_line(*state_, wanted, key, answer.data())) return answer;
   if (answer.reason() != Reason::Limit) {
     count_waiting(*state_, wanted, answer.data());
     return answer;
@@ -137,7 +149,7 @@ Decision Limit::acquire(std::string_view key, Ask ask) noexcept {
     return answer;
   }
   wanted.max_wait_ns = ask.max_wait.count();
-  if (charge_in_line(*state_, wanted, answer.data())) {
+  if (charge_in_line(*state_, wanted, key, answer.data())) {
     count_waiting(*state_, wanted, answer.data());
     if (answer.allowed() && has_to_wait(answer.data())) {
       sleep_until(*state_->view, (answer.stamp() + answer.starts_in()).count());
@@ -162,7 +174,7 @@ Decision Limit::reserve(std::string_view key, Ask ask) noexcept {
                         .key = shm::hash_key(state_->secret, key),
                         .cost = ask.cost,
                         .max_wait_ns = std::max<std::int64_t>(ask.max_wait.count(), 0)};
-  if (charge_in_line(*state_, wanted, answer.data())) {
+  if (charge_in_line(*state_, wanted, key, answer.data())) {
     count_waiting(*state_, wanted, answer.data());
   }
   return answer;

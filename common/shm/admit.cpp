@@ -71,6 +71,21 @@ Outcome admit(const View& view, const AdmitAsk& ask, DecisionData& out) noexcept
   });
 }
 
+void count_answer(const StripeHandle& stripe, std::uint32_t limit, std::uint64_t cost,
+                  const DecisionData& answer) noexcept {
+  const auto add = [&](LimitCounter counter, std::uint64_t n) { stripe.add(limit, counter, n); };
+  const bool allowed = answer.reason == Reason::Allowed;
+  const bool would = (answer.flags & Decision::kShadow) != 0;
+  add(allowed ? LimitCounter::Allowed : LimitCounter::Refused, 1);
+  if (allowed && !would) add(LimitCounter::Tokens, cost);
+  if (would) add(LimitCounter::ShadowRefused, 1);
+  if ((answer.flags & Decision::kOverflow) != 0) add(LimitCounter::NoPlace, 1);
+  if ((answer.flags & Decision::kDegraded) != 0) add(LimitCounter::Degraded, 1);
+  if (answer.reason == Reason::Banned) add(LimitCounter::Banned, 1);
+  if ((answer.notes & kNoteUnlimited) != 0) add(LimitCounter::Unlimited, 1);
+  if ((answer.notes & kNoteOverridden) != 0) add(LimitCounter::Overridden, 1);
+}
+
 // ---- giving back --------------------------------------------------------------------------------
 
 namespace {
@@ -99,6 +114,7 @@ std::uint64_t give_back(const View& view, DecisionData& receipt, std::uint64_t t
   const std::uint64_t wanted = std::min(tokens, whole);
   if (wanted == 0) return 0;
   const std::size_t charges = several ? std::min<std::size_t>(receipt.charges, kMaxCharges) : 1;
+  const ChargeReceipt as_it_was{receipt.slot, receipt.tag, receipt.level, receipt.cost};
   bool all = true;
   bool left = false;
   // From the last charged to the first, as they were stacked.
@@ -120,7 +136,13 @@ std::uint64_t give_back(const View& view, DecisionData& receipt, std::uint64_t t
       receipt.cost = first.cost;
     }
   }
-  if (!left) receipt.receipt = Receipt::None;
+  if (!left) {
+    // Spent; what it was is still to be seen, so that a second undo is told from one of nothing.
+    receipt.receipt = Receipt::None;
+    receipt.slot = as_it_was.slot;
+    receipt.level = as_it_was.level;
+    receipt.cost = as_it_was.cost;
+  }
   if (all) receipt.tokens = static_cast<std::uint32_t>(whole - wanted);
   return all ? wanted : 0;
 }

@@ -36,6 +36,7 @@
 #include <string_view>
 
 #include "shm/bucket.hpp"
+#include "shm/counters.hpp"
 
 namespace cutwater::shm {
 
@@ -102,6 +103,11 @@ struct AdmitAnswer {
 Outcome admit_all(const View& view, std::span<const AdmitAsk> asks, AdmitAnswer& out) noexcept;
 /// What admit_all would answer. Writes nothing.
 Outcome look_all(const View& view, std::span<const AdmitAsk> asks, AdmitAnswer& out) noexcept;
+
+/// Counts an answer of limit number `limit` that was asked `cost` (over 0) on `stripe`: Allowed or
+/// Refused, Tokens of what was allowed and charged, and what its flags and notes say.
+void count_answer(const StripeHandle& stripe, std::uint32_t limit, std::uint64_t cost,
+                  const DecisionData& answer) noexcept;
 
 // ---- giving back -------------------------------------------------------------------------------
 

@@ -28,11 +28,14 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
+#include <cutwater/admission.hpp>
 #include <cutwater/decision.hpp>
 #include <cutwater/error.hpp>
 #include <cutwater/export.hpp>
@@ -135,6 +138,19 @@ class CUTWATER_EXPORT Client {
   /// taken; one that its daemon does not know is answered Reason::Degraded.
   Result<Limit> limit(std::string_view name);
 
+  /// Several limits as one ask, all or none (<cutwater/admission.hpp>): 1..8 limits of this client,
+  /// each with a key of its own. Decided in mapped memory; where none is mapped the answer is
+  /// Reason::Degraded. peek_all: what acquire_all would answer; writes nothing at all.
+  Admission acquire_all(std::span<const LimitAsk> asks) noexcept;
+  Admission acquire_all(std::initializer_list<LimitAsk> asks) noexcept;
+  Admission peek_all(std::span<const LimitAsk> asks) noexcept;
+  Admission peek_all(std::initializer_list<LimitAsk> asks) noexcept;
+  /// Undo of everything an admission charged; the tokens given back, of all limits together.
+  /// TooLate: somebody charged after it somewhere; what could be given back was, the rest stays
+  /// spent. AlreadyUsed: nothing is left to give back.
+  Result<std::uint64_t> refund(Admission& admission) noexcept;
+  Result<std::uint64_t> refund(Admission&& admission) noexcept;
+
   /// How this client decides now, and why. Asks nobody.
   ClientStatus status() const;
 
@@ -154,6 +170,8 @@ class CUTWATER_EXPORT Client {
   Core& core() noexcept { return *core_; }
 
  private:
+  Admission ask_all(std::span<const LimitAsk> asks, bool charge) noexcept;
+
   explicit Client(std::unique_ptr<Core> core) noexcept;
   std::unique_ptr<Core> core_;
 };

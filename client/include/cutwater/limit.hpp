@@ -41,7 +41,9 @@ struct Ask {
 
 class Limit;
 
-/// One key of one limit, resolved once. A value: copy it freely; it re-resolves by itself when the
+/// One key of one limit, resolved once. It keeps the key's bytes in this process's memory, for
+/// overrides by pattern that a reload may bring and for a time without mapped memory; they are
+/// cleared with the last copy of the handle. A value: copy it freely; it re-resolves by itself when the
 /// entry moved.
 class CUTWATER_EXPORT Key {
  public:
@@ -90,6 +92,13 @@ class CUTWATER_EXPORT Limit {
   /// reading, prefetched. `out` has at least keys.size() elements; each is overwritten.
   void acquire_batch(std::span<const std::string_view> keys, std::span<Decision> out,
                      std::uint64_t cost = 1) noexcept;
+
+  /// Charges what was used already, when the cost is known late (L9). Never refused for want of
+  /// tokens: goes into debt, down to the limit's max-debt; what goes beyond is not charged, and
+  /// Decision::charged() says how much was. remaining() is 0 while in debt. Refused only by
+  /// Reason::Degraded (no place in the table and on-full: deny, no daemon) and bad arguments. A ban
+  /// or `mode: shadow` changes nothing: it was used.
+  Decision charge(std::string_view key, std::uint64_t cost) noexcept;
 
   /// What try_acquire would answer. Writes nothing at all, not even a counter (L2).
   Decision peek(std::string_view key, std::uint64_t cost = 1) const noexcept;

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// All or none over several limits of one Client: shm::admit_all() with what belongs to the process.
+#include <cutwater/client.hpp>
+
+#include <algorithm>
+#include <string>
+
+#include "src/core.hpp"
+#include "src/decide.hpp"
+#include "src/elsewhere.hpp"
+#include "src/limit_of.hpp"
+
+namespace cutwater {
+namespace {
+
+using detail::LimitOf;
+using detail::LimitState;
+
+/// The records and asks of a list, in its order.
+struct Prepared {
+  std::array<LimitState*, kMaxLimitsAtOnce> state{};
+  std::array<shm::AdmitAsk, kMaxLimitsAtOnce> ask{};
+  std::size_t count = 0;
+};
+
+/// Why a list cannot be asked at all; Reason::Allowed when it can: `out` has the records then.
+/// `at`: the item.
+Reason prepare(std::span<const LimitAsk> asks, Prepared& out, const LimitState** of,
+               std::size_t& at) noexcept {
+  at = 0;
+  *of = nullptr;
+  if (asks.empty() || asks.size() > kMaxLimitsAtOnce) return Reason::InvalidArgument;
+  for (; at < asks.size(); ++at) {
+    LimitState& named = LimitOf::state(asks[at].limit);
+    *of = &named;
+    if (asks[at].key.size() > kMaxKeyBytes) return Reason::KeyTooLong;
+    if (asks[at].cost > kMaxCost) return Reason::InvalidArgument;
+    LimitState* const state = detail::record_now(named);
+    if (state == nullptr) return Reason::Degraded;
+    // Limits of another memory cannot be charged together with these.
+    if (at != 0 && state->view != out.state[0]->view) return Reason::InvalidArgument;
+    out.state[at] = state;
+    out.ask[at] = {detail::unpack_ref(state->ref.load(std::memory_order_relaxed)),
+                   {shm::hash_key(state->secret, asks[at].key), asks[at].key},
+                   asks[at].cost,
+                   0};
+  }
+  out.count = asks.size();
+  at = 0;
+  return Reason::Allowed;
+}
+
+/// Asks until no limit of the list is gone that is there again: each name is looked for once.
+bool ask(const shm::View& view, Prepared& list, bool charge, shm::AdmitAnswer& out) noexcept {
+  for (std::size_t round = 0; round <= list.count; ++round) {
+    const std::span<const shm::AdmitAsk> asks{list.ask.data(), list.count};
+    const shm::Outcome done = charge ? shm::admit_all(view, asks, out)
+                                     : shm::look_all(view, asks, out);
+    if (done == shm::Outcome::Answered) return true;
+    if (done != shm::Outcome::LimitGone || !detail::resolve_again(*list.state[out.gone])) break;
+    list.ask[out.gone].limit =
+        detail::unpack_ref(list.state[out.gone]->ref.load(std::memory_order_relaxed));
+  }
+  return false;
+}
+
+void count(const Prepared& list, bool allowed, const shm::AdmitAnswer& answer) noexcept {
+  for (std::size_t i = 0; i < list.count; ++i) {
+    const DecisionData& one = answer.item[i];
+    // One that would have granted is no decision of its limit when another one refused.
+    if (list.ask[i].cost == 0 || (!allowed && one.reason == Reason::Allowed)) continue;
+    shm::count_answer(detail::counter_for(*list.state[i]).stripe, list.ask[i].limit.index,
+                      list.ask[i].cost, one);
+  }
+}
+
+}  // namespace
+
+Admission Client::ask_all(std::span<const LimitAsk> asks, bool charge) noexcept {
+  Admission out;
+  const LimitState* of = nullptr;
+  Prepared list;
+  const Reason bad = prepare(asks, list, &of, out.index_);
+  if (bad != Reason::Allowed) {
+    DecisionData& data = out.verdict_.data();
+    data.computed = true;
+    if (of != nullptr && bad != Reason::Degraded) {
+      detail::answer_argument(*of, bad == Reason::KeyTooLong, data);
+    } else if (of != nullptr) {
+      detail::answer_degraded(*of, data);
+    } else {
+      data.reason = bad;
+      data.base_t = kNever.count();
+    }
+    return out;
+  }
+  const shm::View& view = *list.state[0]->view;
+  shm::AdmitAnswer answer;
+  if (!ask(view, list, charge, answer)) {
+    out.index_ = answer.gone;
+    detail::answer_degraded(*list.state[answer.gone], out.verdict_.data());
+    return out;
+  }
+  out.index_ = answer.decisive;
+  out.verdict_.data() = answer.verdict;
+  out.count_ = answer.items;
+  for (std::size_t i = 0; i < out.count_; ++i) {
+    DecisionData& data = out.each_[i].data();
+    data = answer.item[i];
+    data.owner = list.state[i];
+    data.decided_by = list.state[i]->decided_by;
+  }
+  out.verdict_.data().owner = list.state[out.index_];
+  out.verdict_.data().decided_by = list.state[out.index_]->decided_by;
+  if (charge) count(list, out.allowed(), answer);
+  return out;
+}
+
+Admission Client::acquire_all(std::span<const LimitAsk> asks) noexcept {
+  return ask_all(asks, true);
+}
+Admission Client::acquire_all(std::initializer_list<LimitAsk> asks) noexcept {
+  return ask_all({asks.begin(), asks.size()}, true);
+}
+Admission Client::peek_all(std::span<const LimitAsk> asks) noexcept { return ask_all(asks, false); }
+Admission Client::peek_all(std::initializer_list<LimitAsk> asks) noexcept {
+  return ask_all({asks.begin(), asks.size()}, false);
+}
+
+Result<std::uint64_t> Client::refund(Admission& admission) noexcept {
+  std::uint64_t tokens = 0;
+  bool any = false;
+  bool late = false;
+  // From the last of the list to the first, as they may be stacked on one key.
+  for (std::size_t i = admission.count_; i-- > 0;) {
+    Decision& one = admission.each_[i];
+    if (one.data().receipt == Receipt::None) continue;
+    any = true;
+    auto* state = const_cast<LimitState*>(static_cast<const LimitState*>(one.data().owner));
+    auto given = LimitOf::of(*state).refund(one);
+    if (given) tokens += *given; else late = true;
+  }
+  if (!any) {
+    return Error{Errc::AlreadyUsed,
+                 "this admission has no receipt: it charged nothing, was spent or moved"};
+  }
+  if (late) {
+    return Error{Errc::TooLate, "somebody charged after it in one of the limits; what could not be "
+                                "given back there stays spent"};
+  }
+  return tokens;
+}
+Result<std::uint64_t> Client::refund(Admission&& admission) noexcept { return refund(admission); }
+
+}  // namespace cutwater
