@@ -81,11 +81,14 @@ Recorded append_outcome(const BreakerParts& parts, std::uint32_t epoch, const Ou
   const View& view = *parts.view;
   if (parts.is_time()) {
     BreakerWindow window;
+    std::uint32_t total = 0;
     const Appended how = append_time(parts.ring, parts.shape(), view.clock, outcome.now, epoch,
-                                     outcome.kind, window);
+                                     outcome.kind, window, &total);
     if (how != Appended::Yes) return lost(parts, how);
     CUTWATER_SYNC_POINT("breaker.appended");
     if (judge) judge_window(parts, epoch, window, outcome.kind, outcome.now, caller);
+    // relaxed: a hint; too low only costs looking again.
+    __atomic_store_n(&parts.ring.head->settled, std::uint64_t{total}, __ATOMIC_RELAXED);
     return Recorded::Counted;
   }
   if (parts.span.cells != nullptr) {

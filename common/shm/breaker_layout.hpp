@@ -115,7 +115,7 @@ constexpr bool older_epoch(std::uint32_t a, std::uint32_t b) noexcept {
 /// First two lines of a ring; the cells follow.
 struct BreakerRing {
   std::uint64_t hint;                ///< COUNT: position of the tail; TIME: newest slot
-  std::uint64_t settled;             ///< COUNT: all positions up to here were judged; a hint
+  std::uint64_t settled;             ///< all up to here were judged (TIME: this total); a hint
   std::uint8_t pad[48];
   Word16 base[4];                    ///< TIME: by epoch & 3, what had been counted when it began
 };

@@ -75,6 +75,7 @@ ProbeTake take_probe(const BreakerParts& parts, Word16 seen, const BreakerCaller
   const std::uint32_t epoch = epoch_of(seen.lo);
   const ProbeTake again{ProbeTake::Found::EnterAgain, {}, 0, 0};
   ProbeTake out;
+  CUTWATER_SYNC_POINT("breaker.before_scan");
   for (std::uint32_t i = 0; i < parts.probe_count; ++i) {
     Word16* const place = parts.probes + i;
     for (int round = 0;; ++round) {
@@ -124,6 +125,7 @@ rule::ProbeResults collect_probes(const BreakerParts& parts, std::uint32_t epoch
   held = 0;
   for (std::uint32_t i = 0; i < parts.probe_count; ++i) {
     const ProbeCell cell = unpack_probe(load16(parts.probes + i));
+    CUTWATER_SYNC_POINT("breaker.cell_read");
     if (cell.epoch != epoch) continue;
     held += cell.state == ProbeState::Held;
     if (cell.state != ProbeState::Spent) continue;
@@ -141,7 +143,6 @@ void settle_half_open(const BreakerParts& parts, std::int64_t now, std::uint32_t
     if (word.state != rule::BreakerState::HalfOpen) return;
     std::uint32_t held = 0;
     const rule::ProbeResults results = collect_probes(parts, word.epoch, held);
-    CUTWATER_SYNC_POINT("breaker.collected");
     if (rule::decides_on_some(parts.numbers()) && guarded(Guard::BreakerTwoReadings)) {
       // Results have no order: one that came back while we read may be missing where a later one
       // was counted. Two readings that agree show one moment.

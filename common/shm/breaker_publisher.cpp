@@ -244,7 +244,11 @@ Result<bool> BreakerPublisher::change(std::uint32_t index, const rule::BreakerSe
   const BreakerConfig was = config(index);
   BreakerConfig c = was;
   const rule::BreakerNumbers n = rule::numbers_of(settings, settings.name);
-  const std::uint32_t epoch = epoch_of(load16(&view_.breakers[index].state).lo);
+  const BreakerWord word = unpack_breaker(load16(&view_.breakers[index].state));
+  // An open breaker still shows the window it opened on: that of the epoch before.
+  const bool tripped = word.state == rule::BreakerState::Open &&
+                       word.previous == rule::BreakerState::Closed;
+  const std::uint32_t epoch = word.epoch - (tripped ? 1 : 0);
   const bool other = other_shape(was.numbers, n);
   const bool count = !is_time(n);
   const bool wider = count && !other && n.window_calls > was.window_kept;

@@ -93,10 +93,14 @@ struct TimeShape {
   std::uint64_t slot_ns = 1;
 };
 /// Appends one outcome at `now` (read from `clock` again where that matters) and shows the window
-/// it makes.
+/// it makes; `total` is what had then been counted in all, modulo 2^32.
 Appended append_time(const RingView& ring, const TimeShape& shape, const SegmentClock& clock,
                      std::int64_t now, std::uint32_t epoch, rule::BreakerOutcome outcome,
-                     rule::BreakerWindow& out) noexcept;
+                     rule::BreakerWindow& out, std::uint32_t* total = nullptr) noexcept;
+/// The window that the last append made, whenever that was; `total` as above. For whoever judges
+/// what a killed recorder left.
+rule::BreakerWindow last_time_window(const RingView& ring, const TimeShape& shape,
+                                     std::uint32_t epoch, std::uint32_t& total) noexcept;
 /// The window at `now`, without writing.
 rule::BreakerWindow time_window(const RingView& ring, const TimeShape& shape, std::int64_t now,
                                 std::uint32_t epoch) noexcept;

@@ -67,11 +67,13 @@ void settle_owed(const BreakerParts& parts, std::int64_t now,
                  const BreakerCaller& caller) noexcept {
   if (parts.is_time()) {
     const std::uint32_t epoch = epoch_of(state_of(parts).lo);
-    const rule::BreakerWindow window = time_window(parts.ring, parts.shape(), now, epoch);
-    // What came last is not known here; where only a failure may open, the next outcome judges.
-    if (parts.numbers().evaluate_on == static_cast<std::uint8_t>(rule::EvaluateOn::AnyResult)) {
-      judge_window(parts, epoch, window, {}, now, caller);
-    }
+    std::uint32_t total = 0;
+    const rule::BreakerWindow window =
+        last_time_window(parts.ring, parts.shape(), epoch, total);
+    std::uint64_t* const settled = &parts.ring.head->settled;
+    if (__atomic_load_n(settled, __ATOMIC_RELAXED) == total) return;
+    judge_window(parts, epoch, window, {window.run > 0, false}, now, caller);
+    __atomic_store_n(settled, std::uint64_t{total}, __ATOMIC_RELAXED);
     return;
   }
   const CountTail tail = find_count_tail(parts.ring);
@@ -136,8 +138,8 @@ bool breaker_needs_tick(const View& view, std::uint32_t index) noexcept {
     return (parts.numbers().flags & rule::kBreakerAutomatic) != 0;
   }
   if (word.state != BreakerState::Closed && word.state != BreakerState::MetricsOnly) return false;
-  if (parts.is_time()) return true;
   const std::uint64_t settled = __atomic_load_n(&parts.ring.head->settled, __ATOMIC_RELAXED);
+  if (parts.is_time()) return settled != time_total(parts.ring).total;
   const CountTail tail = find_count_tail(parts.ring);
   return tail.found && tail.at != (settled & kSeqMask);
 }

@@ -155,7 +155,7 @@ void init_time_ring(const RingView& ring, std::uint32_t slot, std::uint32_t epoc
 
 Appended append_time(const RingView& ring, const TimeShape& shape, const SegmentClock& clock,
                      std::int64_t now, std::uint32_t epoch, rule::BreakerOutcome outcome,
-                     rule::BreakerWindow& out) noexcept {
+                     rule::BreakerWindow& out, std::uint32_t* total) noexcept {
   std::uint32_t slot = slot_of(now, shape.slot_ns);
   std::uint32_t at = newest_slot(ring);
   for (int round = 0; round < kRingRounds; ++round) {
@@ -191,6 +191,7 @@ Appended append_time(const RingView& ring, const TimeShape& shape, const Segment
     const std::uint32_t from = plus(at, -shape.slots);
     const TimeCell old = unpack_time(load16(cell_at(ring, from)));
     out = window_of(ring, next, old, old.slot == from, epoch);
+    if (total != nullptr) *total = next.total;
     return Appended::Yes;
   }
   return Appended::GaveUp;
@@ -215,6 +216,16 @@ rule::BreakerWindow time_window(const RingView& ring, const TimeShape& shape, st
     return window_of(ring, cell, old, old.slot == from, epoch);
   }
   return {};
+}
+
+rule::BreakerWindow last_time_window(const RingView& ring, const TimeShape& shape,
+                                     std::uint32_t epoch, std::uint32_t& total) noexcept {
+  const std::uint32_t at = newest_slot(ring);
+  const TimeCell cell = unpack_time(load16(cell_at(ring, at)));
+  const std::uint32_t from = plus(at, -shape.slots);
+  const TimeCell old = unpack_time(load16(cell_at(ring, from)));
+  total = cell.total;
+  return window_of(ring, cell, old, old.slot == from, epoch);
 }
 
 TimeBase time_total(const RingView& ring) noexcept {

@@ -56,6 +56,17 @@ shm::BreakerCaller BreakerWorld::caller(std::uint32_t process) {
 
 void BreakerWorld::kill(std::uint32_t process) { table_->mark_dead(rows_[process]); }
 
+void BreakerWorld::revive(std::uint32_t process) {
+  // As the daemon does: what the dead one held first, the row last.
+  tick();
+  table_->free(rows_[process]);
+  shm::RowTable::Owner owner;
+  owner.pid = 2000 + process;
+  owner.name = "test";
+  rows_[process] = table_->grant(owner).value();
+  locals_[process] = std::make_unique<shm::BreakerLocal>();
+}
+
 shm::BreakerEntry BreakerWorld::enter(std::uint32_t process, std::int64_t deadline_ns) {
   shm::BreakerEntry entry = shm::enter_breaker(view(), ref(), caller(process), deadline_ns);
   if (entry.granted) entry.call.start_ns = view().clock.now();

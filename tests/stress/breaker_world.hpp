@@ -40,6 +40,8 @@ class BreakerWorld {
   shm::BreakerCaller caller(std::uint32_t process = 0);
   /// Its row is dead from now on.
   void kill(std::uint32_t process);
+  /// Its successor, with a row of its own.
+  void revive(std::uint32_t process);
   shm::RowGrant row(std::uint32_t process) const { return rows_[process]; }
 
   shm::BreakerEntry enter(std::uint32_t process = 0, std::int64_t deadline_ns = 0);

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// T13-T15: the races of a breaker, each in the one order that goes wrong when a guard is missing
+// (tests/CONTROLS.md). An actor that stands still at a stop is what a killed or stopped process
+// leaves behind.
+#include "shm/breaker_detail.hpp"
+#include "stress/actor.hpp"
+#include "stress/breaker_world.hpp"
+
+namespace cutwater::test {
+namespace {
+
+using rule::BreakerState;
+using shm::Ended;
+using shm::EventKind;
+using shm::Recorded;
+using shm::Steer;
+
+constexpr std::int64_t kMs = kMillisecond;
+
+rule::BreakerSettings half_open_breaker(std::uint32_t probes) {
+  return count_breaker({1, 1, probes});
+}
+
+/// HALF_OPEN, all cells free.
+void half_open(BreakerWorld& w) {
+  shm::steer_breaker(w.view(), w.ref(), Steer::ToOpen, 1, 1);
+  w.pass(2);
+  shm::steer_breaker(w.view(), w.ref(), Steer::ToHalfOpen, 0, 1);
+}
+
+TEST(BreakerSchedule, AnOutcomeWhoseRecorderDiedIsJudgedAtItsOwnWindow) {
+  rule::BreakerSettings settings = count_breaker({2, 2, 1});
+  settings.failure_rate_ppm = rule::kPpm;
+  BreakerWorld w(settings);
+  w.run("F");
+  const auto second = w.enter();
+  Actor a([&] { w.finish(second, Ended::Failure); });
+  ASSERT_TRUE(a.run_to("breaker.appended"));         // two of two failed, and nobody looked
+  EXPECT_EQ(w.state(), BreakerState::Closed);
+
+  EXPECT_EQ(w.run("S"), "S");                        // the window is one of two now
+
+  EXPECT_EQ(w.state(), BreakerState::Open);
+}
+
+TEST(BreakerSchedule, ATickJudgesWhatTheDeadLeft) {
+  for (const bool time : {false, true}) {
+    rule::BreakerSettings settings = count_breaker({2, 2, 1});
+    if (time) settings.window_type = rule::WindowType::TimeBased;
+    BreakerWorld w(settings);
+    w.run("F");
+    const auto second = w.enter();
+    Actor a([&] { w.finish(second, Ended::Failure); });
+    ASSERT_TRUE(a.run_to("breaker.appended"));
+    EXPECT_TRUE(shm::breaker_needs_tick(w.view(), w.ref().index));
+
+    w.tick();
+
+    EXPECT_EQ(w.state(), BreakerState::Open);
+    EXPECT_FALSE(shm::breaker_needs_tick(w.view(), w.ref().index));
+  }
+}
+
+TEST(BreakerSchedule, ATransitionWhoseMakerDiedIsAnnouncedBeforeTheNext) {
+  BreakerWorld w(count_breaker({1, 1, 1}));
+  const auto call = w.enter();
+  Actor a([&] { w.finish(call, Ended::Failure); });
+  ASSERT_TRUE(a.run_to("breaker.moved"));            // OPEN, and nobody was told
+  EXPECT_FALSE(w.info().word.announced);
+
+  w.pass(1'001 * kMs);
+  EXPECT_EQ(w.run("S"), "S");
+
+  const std::vector<shm::Event> events = w.events(EventKind::BreakerMoved);
+  ASSERT_EQ(events.size(), 3U);
+  for (std::size_t i = 0; i < events.size(); ++i) EXPECT_EQ(events[i].epoch, i + 2);
+}
+
+TEST(BreakerSchedule, AnEventIsShownOnceAlthoughTwoWroteIt) {
+  BreakerWorld w(count_breaker({1, 1, 1}));
+  const auto call = w.enter();
+  Actor a([&] { w.finish(call, Ended::Failure); });
+  ASSERT_TRUE(a.run_to("breaker.before_announced"));
+  w.tick();                                          // writes it again
+  a.finish();
+  EXPECT_EQ(w.events(EventKind::BreakerMoved).size(), 1U);
+  EXPECT_TRUE(w.info().word.announced);
+}
+
+TEST(BreakerSchedule, AProbeIsAdmittedByItsSecondLook) {
+  BreakerWorld w(half_open_breaker(1));
+  half_open(w);
+  shm::BreakerEntry late;
+  Actor a([&] { late = w.enter(0); });
+  ASSERT_TRUE(a.run_to("breaker.before_take"));
+  shm::steer_breaker(w.view(), w.ref(), Steer::ForceOpen, 0, 1);
+
+  a.finish();
+
+  EXPECT_FALSE(late.granted);
+  EXPECT_EQ(late.state, BreakerState::ForcedOpen);
+}
+
+TEST(BreakerSchedule, ACellOfALaterEpochIsNobodysToTake) {
+  BreakerWorld w(half_open_breaker(1));
+  half_open(w);
+  shm::BreakerEntry late;
+  Actor a([&] { late = w.enter(0); });
+  ASSERT_TRUE(a.run_to("breaker.before_scan"));      // its word is two epochs old in a moment
+  half_open(w);
+  const shm::BreakerEntry later = w.enter(1);
+  ASSERT_TRUE(later.granted);
+
+  a.finish();
+
+  EXPECT_FALSE(late.granted);
+  EXPECT_EQ(late.reason, Reason::Probing);
+  EXPECT_EQ(w.finish(later, Ended::Success, 1), Recorded::Counted);
+  EXPECT_EQ(w.state(), BreakerState::Closed);
+}
+
+TEST(BreakerSchedule, TwoTakesOfOneCellAreTwoWords) {
+  BreakerWorld w(half_open_breaker(1));
+  half_open(w);
+  const shm::BreakerEntry first = w.enter(0);
+  w.finish(first, Ended::Ignored, 0);
+  const shm::BreakerEntry second = w.enter(0);       // the same process, cell, epoch and deadline
+  ASSERT_TRUE(second.granted);
+
+  EXPECT_EQ(w.finish(first, Ended::Failure, 0), Recorded::Stale);
+
+  EXPECT_EQ(w.state(), BreakerState::HalfOpen);
+  EXPECT_EQ(w.finish(second, Ended::Success, 0), Recorded::Counted);
+}
+
+TEST(BreakerSchedule, SomeOfTheProbesDecideOnOneMomentOnly) {
+  rule::BreakerSettings settings = half_open_breaker(2);
+  settings.half_open_rule = rule::HalfOpenRule::RateOver;
+  settings.half_open_value = 1;
+  settings.failure_rate_ppm = 600'000;
+  BreakerWorld w(settings);
+  half_open(w);
+  const shm::BreakerEntry first = w.enter(0), second = w.enter(1);
+  Actor good([&] { w.finish(first, Ended::Success, 0); });
+  Actor bad([&] { w.finish(second, Ended::Failure, 1); });
+  Actor reader([&] { w.enter(2); });
+  ASSERT_TRUE(reader.run_to("breaker.cell_read"));   // the first cell, still out
+  ASSERT_TRUE(good.run_to("breaker.spent"));         // back first, and its process killed
+  ASSERT_TRUE(bad.run_to("breaker.spent"));          // then this one
+
+  reader.finish();                                   // half of them failed: below 60 %
+
+  EXPECT_EQ(w.state(), BreakerState::Closed);
+}
+
+TEST(BreakerSchedule, NobodyIsRefusedByAHalfOpenThatIsDecided) {
+  BreakerWorld w(half_open_breaker(1));
+  half_open(w);
+  const shm::BreakerEntry probe = w.enter(0);
+  Actor a([&] { w.finish(probe, Ended::Success, 0); });
+  ASSERT_TRUE(a.run_to("breaker.spent"));            // killed before it moved the state
+
+  EXPECT_TRUE(w.enter(1).granted);
+
+  EXPECT_EQ(w.state(), BreakerState::Closed);
+}
+
+TEST(BreakerSchedule, ASealedSlotTakesNoMore) {
+  rule::BreakerSettings settings = count_breaker({100, 100, 1});
+  settings.window_type = rule::WindowType::TimeBased;
+  settings.minimum_calls = 100;
+  BreakerWorld w(settings);
+  w.run("S");
+  const auto early = w.enter();
+  const auto next = w.enter();
+  w.at(2'000 * kMs);
+  Actor a([&] { w.finish(next, Ended::Success); });
+  ASSERT_TRUE(a.run_to("breaker.before_open_slot")); // sealed the old one, copied what it had
+
+  w.finish(early, Ended::Success);
+  a.finish();
+
+  EXPECT_EQ(w.info().window.calls, 3U);
+}
+
+TEST(BreakerSchedule, AHintThatNamesNoSlotIsNotBelieved) {
+  rule::BreakerSettings settings = count_breaker({100, 100, 1});
+  settings.window_type = rule::WindowType::TimeBased;
+  BreakerWorld w(settings);
+  w.run("SS");
+  shm::BreakerParts parts;
+  ASSERT_TRUE(shm::read_parts(w.view(), w.ref(), parts));
+  parts.ring.head->hint = 0x1234'5678;
+
+  EXPECT_EQ(w.run("S"), "S");
+
+  EXPECT_EQ(w.info().window.calls, 3U);
+}
+
+TEST(BreakerSchedule, AnOutcomeCountsInTheEpochOfItsGrantOnly) {
+  BreakerWorld w(count_breaker({2, 2, 1}));
+  const auto old = w.enter();
+  shm::steer_breaker(w.view(), w.ref(), Steer::Reset, 0, 1);
+
+  EXPECT_EQ(w.finish(old, Ended::Failure), Recorded::Stale);
+
+  EXPECT_EQ(w.info().window.calls, 0U);
+}
+
+TEST(BreakerSchedule, TwoPastTheThresholdMoveOnce) {
+  BreakerWorld w(count_breaker({1, 1, 1}));
+  const auto first = w.enter(), second = w.enter();
+  Actor a([&] { w.finish(first, Ended::Failure); });
+  ASSERT_TRUE(a.run_to("breaker.before_move"));
+  w.finish(second, Ended::Failure);
+  const BreakerState after = w.state();
+  a.finish();
+  EXPECT_EQ(after, BreakerState::Open);
+  EXPECT_EQ(w.events(EventKind::BreakerMoved).size(), 1U);
+  EXPECT_EQ(w.info().word.epoch, 2U);
+}
+
+}  // namespace
+}  // namespace cutwater::test
