@@ -41,6 +41,18 @@ struct Step {
   return {n, eff, y, y - n <= piece.burst + reserve};
 }
 
+/// A debt of one rule in the units of another: debt * num / den, rounded up, against the caller. At
+/// most 2^62; num and den below 2^63.
+inline Units convert_debt(Units debt, std::uint64_t num, std::uint64_t den) noexcept {
+  using Wide = unsigned __int128;
+  constexpr Wide kMost = Wide{1} << 62;
+  if (debt <= 0) return 0;
+  if (den == 0) den = 1;
+  const Wide up = guarded(Guard::ConversionFactorRoundedUp) ? den - 1 : 0;
+  const Wide scaled = (static_cast<Wide>(debt) * num + up) / den;
+  return static_cast<Units>(scaled < kMost ? scaled : kMost);
+}
+
 /// An entry whose tat is at or below this carries no information (L12): missing and present give
 /// the same answer.
 [[gnu::always_inline]] inline Units full_at(const Piece& piece, Units n) noexcept {

@@ -23,9 +23,13 @@ FrameStatus read_old_piece(const View& view, const BucketAsk& ask, Frame& frame)
 }
 
 FrameStatus read_other_kind(const View& view, Frame& frame) noexcept {
-  if (!is_kind(*frame.record, RuleKind::Calendar)) return FrameStatus::Gone;
-  const CalendarRecord* calendar = calendar_of(view, frame.c, *frame.record);
-  if (calendar == nullptr) return FrameStatus::Gone;
+  const CalendarRecord* calendar = is_kind(*frame.record, RuleKind::Calendar)
+                                       ? calendar_of(view, frame.c, *frame.record)
+                                       : nullptr;
+  if (calendar == nullptr) {
+    // Written over while it was read, or really no bucket.
+    return view.current() == frame.c ? FrameStatus::Gone : FrameStatus::ReadClockAgain;
+  }
   if (frame.t < read_once(calendar->valid_from)) return FrameStatus::ReadClockAgain;
   frame.calendar = true;
   frame.n = steps_at(*calendar, frame.piece, frame.t);
@@ -84,13 +88,10 @@ Member find_claim(const View& view, const Frame& frame, const Place& place, std:
 
 namespace {
 
-using Wide = unsigned __int128;
-
-// debt < 2^62 and num < 2^64: no overflow. Rounded up: against the caller.
-Units scaled(Units debt, Wide num, Wide den, Units most) noexcept {
-  if (den == 0) den = 1;
-  const Wide result = (static_cast<Wide>(std::max<Units>(debt, 0)) * num + den - 1) / den;
-  return static_cast<Units>(std::min(result, static_cast<Wide>(std::max<Units>(most, 0))));
+Units scaled(Units debt, std::uint64_t num, std::uint64_t den, Units shift, Units most) noexcept {
+  const Units owed = rule::convert_debt(debt, num, den);
+  // as-is under a new id: a larger burst is lacking as much more (the shift is within the burst).
+  return std::clamp<Units>(owed + shift, 0, std::max<Units>(most, 0));
 }
 
 // An entry of a rule whose clock stopped when `heir` took over: moved to the heir's axis at that
@@ -102,7 +103,8 @@ Units to_successor(const View& view, const Frame& frame, const RuleRecord& stopp
   const std::int64_t moment = guarded(Guard::ConvertAtChangeMoment) ? piece.base_t : frame.t;
   const rule::Piece next = read_piece_at(heir, moment);
   return clock_at(view, frame.c, heir, next, moment) +
-         scaled(owed, read_once(heir.pred_num), read_once(heir.pred_den), next.reach);
+         scaled(owed, read_once(heir.pred_num), read_once(heir.pred_den),
+                read_once(heir.pred_shift), next.reach);
 }
 
 // From the axis of a rule with another rate of the same window, at the frame's stamp: the debt
@@ -111,11 +113,13 @@ Units to_frame(const View& view, const Frame& frame, const RuleRecord& theirs,
                Units tat) noexcept {
   const rule::Piece piece = read_piece_at(theirs, frame.t);
   const Units n = clock_at(view, frame.c, theirs, piece, frame.t);
-  const Units owed = rule::effective(piece, n, tat) - n;
+  // Full by its own rule: as if it were not there. What keys without an entry lack says my own rule.
+  if (tat <= rule::full_at(piece, n)) return frame.n;
+  const Units owed = tat - n;
   const unsigned their_f = read_once(theirs.f) & 63;
-  const Wide num = frame.f >= their_f ? Wide{1} << (frame.f - their_f) : Wide{1};
-  const Wide den = frame.f >= their_f ? Wide{1} : Wide{1} << (their_f - frame.f);
-  return frame.n + scaled(owed, num, den, frame.piece.reach);
+  const std::uint64_t num = frame.f >= their_f ? std::uint64_t{1} << (frame.f - their_f) : 1;
+  const std::uint64_t den = frame.f >= their_f ? 1 : std::uint64_t{1} << (their_f - frame.f);
+  return frame.n + scaled(owed, num, den, 0, frame.piece.reach);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <ctime>
 #include <cstring>
 #include <set>
 
@@ -19,17 +20,21 @@
 namespace cutwater::shm {
 namespace {
 
-constexpr std::uint32_t kNone = ~std::uint32_t{0};
 constexpr int kPublishTries = 3;
 
-bool resting(std::uint32_t number, std::int64_t now, const auto& list) {
-  return std::any_of(list.begin(), list.end(),
-                     [&](const auto& r) { return r.number == number && r.until > now; });
+/// unix ns - segment ns, as the two clocks stand now. On a stepped clock the first moment of the
+/// segment is the first of 1970.
+std::int64_t wall_offset_of(const SegmentClock& clock) noexcept {
+  if (clock.is_stepped()) return -kEpochLeadNs;
+  timespec wall{};
+  clock_gettime(CLOCK_REALTIME, &wall);
+  return std::int64_t{wall.tv_sec} * 1'000'000'000 + wall.tv_nsec - clock.now();
 }
 
 }  // namespace
 
-Publisher::Publisher(const View& view) : view_(view), shadow_(view.image_length / 8) {
+Publisher::Publisher(const View& view)
+    : view_(view), shadow_(view.image_length / 8), wall_offset_ns_(wall_offset_of(view.clock)) {
   const std::uint64_t current = view_.current();
   std::memcpy(shadow_.data(), view_.image[current & kCurrentImageBit], view_.image_length);
   for (std::uint32_t id = kFirstRuleId; id < view_.rule_count; ++id)
@@ -54,6 +59,23 @@ NameRecord& Publisher::name(std::uint32_t index) noexcept {
                                        view_.image_names_offset)[index];
 }
 
+OverrideRecord& Publisher::override_record(std::uint32_t index) noexcept {
+  return reinterpret_cast<OverrideRecord*>(reinterpret_cast<std::uint8_t*>(shadow_.data()) +
+                                           view_.image_overrides_offset)[index];
+}
+SetRecord& Publisher::set(std::uint32_t index) noexcept {
+  return reinterpret_cast<SetRecord*>(reinterpret_cast<std::uint8_t*>(shadow_.data()) +
+                                      view_.image_sets_offset)[index];
+}
+PatternRecord& Publisher::pattern(std::uint32_t index) noexcept {
+  return reinterpret_cast<PatternRecord*>(reinterpret_cast<std::uint8_t*>(shadow_.data()) +
+                                          view_.image_patterns_offset)[index];
+}
+CalendarRecord& Publisher::calendar(std::uint32_t index) const noexcept {
+  auto* bytes = reinterpret_cast<std::uint8_t*>(const_cast<std::uint64_t*>(shadow_.data()));
+  return reinterpret_cast<CalendarRecord*>(bytes + view_.image_calendars_offset)[index];
+}
+
 Result<PublishReport> Publisher::publish(const std::vector<rule::LimitSettings>& limits,
                                          std::uint64_t config_hash) {
   if (auto fine = check(limits); !fine) return fine.error();
@@ -62,16 +84,18 @@ Result<PublishReport> Publisher::publish(const std::vector<rule::LimitSettings>&
     return Error{Errc::Busy, "the last change takes effect in a moment; try again then"};
   const std::vector<std::uint64_t> before = shadow_;
   const auto resting_before = std::pair{resting_limits_, resting_rules_};
-  PublishReport report;
+  Round round;
+  PublishReport& report = round.report;
   for (int attempt = 0; attempt < kPublishTries; ++attempt) {
     shadow_ = before;
     std::tie(resting_limits_, resting_rules_) = resting_before;
-    report = {};
-    now = view_.clock.now();
+    round = {};
+    round.now = now = view_.clock.now();
     const std::int64_t ahead = !guarded(Guard::PublishAhead) ? 0
                                : view_.clock.is_stepped()    ? 1
                                                              : kPublishAheadNs;
-    if (auto done = apply(limits, now, now + ahead, report); !done) {
+    round.base_t = now + ahead;
+    if (auto done = apply(limits, round); !done) {
       shadow_ = before;
       std::tie(resting_limits_, resting_rules_) = resting_before;
       return done.error();
@@ -86,8 +110,9 @@ Result<PublishReport> Publisher::publish(const std::vector<rule::LimitSettings>&
     }
     head().config_hash = config_hash;
     if (shadow_ == before) {
-      settings_ = limits;
+      if (&settings_ != &limits) settings_ = limits;
       if (wanted_) breakers_.committed(*wanted_);
+      config_hash_ = config_hash;
       report.generation = head().generation;
       return report;
     }
@@ -109,13 +134,11 @@ Result<PublishReport> Publisher::publish(const std::vector<rule::LimitSettings>&
     if (report.late) __atomic_fetch_add(&view_.stats_control->late_publish, 1, __ATOMIC_RELAXED);
     if (view_.clock.is_stepped()) step_clock(view_, report.effective_ns);
   }
-  if (report.removed != 0) {
-    // Entries of a rule that is gone count as full. Cleared now, they never meet the next owner
-    // of its id, by whose clock they could be in debt for years.
-    sweeping_ = true;
-    next_slot_ = 0;
-  }
-  settings_ = limits;
+  // Entries of a rule that is gone count as full. Cleared now, they never meet the next owner of
+  // its id, by whose clock they could be in debt for years.
+  if (round.dropped) restart_sweep();
+  if (&settings_ != &limits) settings_ = limits;
+  config_hash_ = config_hash;
   return report;
 }
 
@@ -126,161 +149,31 @@ Result<void> Publisher::check(const std::vector<rule::LimitSettings>& limits) co
                      std::to_string(view_.limit_count) +
                      "; set capacity.limits to at least that number and restart"};
   }
+  std::uint64_t overrides = 0, patterns = 0;
   std::set<std::string_view> names;
   for (const rule::LimitSettings& settings : limits) {
     if (auto fine = rule::check(settings); !fine) return fine;
     if (!names.insert(settings.name).second) {
       return Error{Errc::InvalidArgument, "limit '" + settings.name + "' is given twice; keep one"};
     }
-  }
-  return {};
-}
-
-Result<void> Publisher::apply(const std::vector<rule::LimitSettings>& limits, std::int64_t now,
-                              std::int64_t base_t, PublishReport& report) {
-  std::set<std::string_view> wanted;
-  for (const rule::LimitSettings& settings : limits) wanted.insert(settings.name);
-  for (std::uint32_t i = 0; i < view_.limit_count; ++i) {
-    if (config(i).windows == 0) continue;
-    if (wanted.count({name(i).text, name(i).length}) != 0) continue;
-    remove_limit(i, now);
-    ++report.removed;
-  }
-  for (const rule::LimitSettings& settings : limits) {
-    const std::uint32_t index = index_of(settings.name);
-    if (index == kNone) {
-      if (auto added = add_limit(settings, now); !added) return added;
-      ++report.added;
-      continue;
-    }
-    LimitConfig& c = config(index);
-    const LimitConfig was = c;
-    c.on_full = static_cast<std::uint8_t>(settings.on_full);
-    c.max_waiting = settings.max_waiting;
-    c.max_wait_ns = settings.max_wait_ns;
-    c.thread_lease = settings.thread_lease;
-    auto changed = change_limit(index, settings, now, base_t);
-    if (!changed) return changed.error();
-    if (*changed) report.effective_ns = base_t;
-    const bool differs = *changed || std::memcmp(&was, &c, sizeof was) != 0;
-    ++(differs ? report.changed : report.unchanged);
-  }
-  ImageHead& h = head();
-  h.limits = h.rules = 0;
-  for (std::uint32_t i = 0; i < view_.limit_count; ++i)
-    if (config(i).windows != 0) h.limits = i + 1;
-  for (std::uint32_t id = kFirstRuleId; id < view_.rule_count; ++id)
-    if (rule(id).kind != 0) h.rules = id + 1;
-  return {};
-}
-
-Result<void> Publisher::add_limit(const rule::LimitSettings& settings, std::int64_t now) {
-  const std::uint32_t index = free_limit(settings.name, now);
-  const std::uint32_t id = free_rule(now);
-  if (index == kNone || id == kNone) {
-    return Error{Errc::Busy,
-                 "limits that were removed keep their place for an hour and none is left for '" +
-                     settings.name + "'; raise capacity.limits (now " +
-                     std::to_string(view_.limit_count) + ") and restart"};
-  }
-  // Nobody reads the overflow word of an index without a limit; what a former limit owed there is
-  // not this one's debt.
-  Word16* overflow = view_.limits[index].overflow;
-  for (std::size_t w = 0; w < kMaxWindows; ++w) {
-    Word16 old = load16(overflow + w);
-    while (!(old == Word16{}) && !cas16(overflow + w, old, {})) {}
-  }
-  LimitConfig& c = config(index);
-  const std::uint32_t incarnation = c.incarnation + 1;
-  c = {};
-  c.incarnation = incarnation;
-  c.windows = 1;
-  c.rule[0] = static_cast<std::uint16_t>(id);
-  c.on_full = static_cast<std::uint8_t>(settings.on_full);
-  c.max_waiting = settings.max_waiting;
-  c.max_wait_ns = settings.max_wait_ns;
-  c.thread_lease = settings.thread_lease;
-  NameRecord& n = name(index);
-  n = {};
-  n.length = static_cast<std::uint8_t>(settings.name.size());
-  std::memcpy(n.text, settings.name.data(), settings.name.size());
-  const bool empty = settings.initial == rule::Initial::Empty || floors_empty_;
-  rule(id) = fresh_rule(settings, index, now, empty);
-  return {};
-}
-
-Result<bool> Publisher::change_limit(std::uint32_t index, const rule::LimitSettings& settings,
-                                     std::int64_t now, std::int64_t base_t) {
-  const std::uint16_t old_id = config(index).rule[0];
-  const RuleRecord old = rule(old_id);
-  if (same_numbers(old, settings)) return false;
-  if (old.pred != 0) {
-    // The factor of a conversion counts from this rule's base_n, which a second change would move.
-    return Error{Errc::Busy, "entries of an earlier change of limit '" + settings.name +
-                                 "' are still being converted; try again in a moment"};
-  }
-  if (fits_scale(old, settings)) {
-    rule(old_id) = keep_used(old, settings, base_t);
-    return true;
-  }
-  if (sweeping_) {
-    return Error{Errc::Busy,
-                 "entries of former rules are still being cleared; try again in a moment"};
-  }
-  const std::uint32_t id = free_rule(now);
-  if (id == kNone) {
-    return Error{Errc::Busy,
-                 "no rule id is free for limit '" + settings.name +
-                     "': freed ones rest for an hour; raise capacity.limits and restart, or wait"};
-  }
-  rule(id) = successor(old, old_id, settings, base_t);
-  rule(old_id) = predecessor(old, base_t);
-  config(index).rule[0] = static_cast<std::uint16_t>(id);
-  return true;
-}
-
-void Publisher::remove_limit(std::uint32_t index, std::int64_t now) {
-  for (std::uint32_t id = kFirstRuleId; id < view_.rule_count; ++id) {
-    if (rule(id).kind == 0 || rule(id).limit != index) continue;
-    rule(id) = {};
-    resting_rules_.push_back({id, now + kRuleRestNs});
-  }
-  config(index).windows = 0;
-  config(index).incarnation += 1;                        // handles of the old name are told at once
-  resting_limits_.push_back({index, now + kRuleRestNs});
-}
-
-std::uint32_t Publisher::index_of(std::string_view wanted) noexcept {
-  for (std::uint32_t i = 0; i < view_.limit_count; ++i) {
-    if (config(i).windows != 0 && std::string_view{name(i).text, name(i).length} == wanted)
-      return i;
-  }
-  return kNone;
-}
-
-std::uint32_t Publisher::free_limit(std::string_view wanted, std::int64_t now) noexcept {
-  // A name that comes back gets its old place at once: nobody else could be confused by it.
-  for (std::uint32_t i = 0; i < view_.limit_count; ++i) {
-    if (config(i).windows == 0 && name(i).length != 0 &&
-        std::string_view{name(i).text, name(i).length} == wanted) {
-      return i;
+    for (const rule::OverrideSettings& over : settings.overrides) {
+      ++(over.pattern ? patterns : overrides);
     }
   }
-  // One that nobody ever had comes first: counters are never zeroed, a used index goes on counting.
-  std::uint32_t used = kNone;
-  for (std::uint32_t i = 0; i < view_.limit_count; ++i) {
-    if (config(i).windows != 0 || resting(i, now, resting_limits_)) continue;
-    if (config(i).incarnation == 0) return i;
-    if (used == kNone) used = i;
+  if (overrides > view_.override_capacity) {
+    return Error{Errc::InvalidArgument,
+                 std::to_string(overrides) + " overrides, but memory was reserved for " +
+                     std::to_string(view_.override_capacity) +
+                     "; set capacity.overrides to at least that number and restart"};
   }
-  return used;
-}
-
-std::uint32_t Publisher::free_rule(std::int64_t now) noexcept {
-  for (std::uint32_t id = kFirstRuleId; id < view_.rule_count; ++id) {
-    if (rule(id).kind == 0 && !resting(id, now, resting_rules_)) return id;
+  if (patterns > view_.pattern_count || (patterns != 0 && view_.override_capacity == 0)) {
+    return Error{Errc::InvalidArgument,
+                 std::to_string(patterns) + " key patterns, but memory was reserved for " +
+                     std::to_string(view_.override_capacity == 0 ? 0 : view_.pattern_count) +
+                     "; set capacity.overrides to at least " + std::to_string(16 * patterns) +
+                     " and restart"};
   }
-  return kNone;
+  return {};
 }
 
 void Publisher::write_idle_image() {
