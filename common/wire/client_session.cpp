@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The half of ClientSession that receives.
 #include "wire/client_session.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "wire/collect_actions.hpp"
 #include "wire/message_table.hpp"
@@ -19,13 +19,60 @@ std::optional<std::size_t> count_of(const RefundAnswer& m) { return m.items.size
 std::optional<std::size_t> count_of(const OutcomeAnswer& m) { return m.codes.size(); }
 std::optional<std::size_t> count_of(const PresentAnswer& m) { return m.tickets.size(); }
 
+/// What ends things goes out while the session drains; other requests do not.
+bool may_send(MessageType type, SessionState state) {
+  if (state == SessionState::Ready) return true;
+  if (state != SessionState::Draining) return false;
+  return type == MessageType::Ping || type == MessageType::Bye || type == MessageType::Outcome ||
+         type == MessageType::Cancel || type == MessageType::Refund;
+}
+
 MessageType answer_of(MessageType request) {
   return static_cast<MessageType>(static_cast<std::uint8_t>(request) | kFromDaemon);
 }
 
 }  // namespace
 
-ClientActions ClientSession::feed(std::string_view bytes, std::uint64_t now_ns) {
+Result<Outgoing> ClientSession::hello(const Hello& message) {
+  if (state_ != SessionState::New || hello_sent_) {
+    return Error(Errc::Protocol, "HELLO is the first message of a session and said once");
+  }
+  const auto payload = encode(message);
+  if (!payload) return payload.error();
+  hello_sent_ = true;
+  min_version_ = message.min_version;
+  max_version_ = message.max_version;
+  const std::uint32_t id = ++last_request_;
+  waiting_[id] = {MessageType::Hello};
+  return Outgoing{id, encode_frame({.type = MessageType::Hello, .request = id}, *payload)};
+}
+
+Result<Outgoing> ClientSession::request(MessageType type, Result<std::string> payload,
+                                        std::size_t items) {
+  if (!payload) return payload.error();
+  if (!may_send(type, state_)) {
+    return Error(Errc::Protocol, "this session takes no " + describe(type) + " now");
+  }
+  if (last_request_ == std::numeric_limits<std::uint32_t>::max()) {
+    return Error(Errc::Protocol, "the request ids of this session are used up; open a new one");
+  }
+  if (payload->size() > max_frame_) {
+    return Error(Errc::InvalidArgument,
+                 describe(type) + " of " + std::to_string(payload->size()) +
+                     " bytes does not fit a frame of " + std::to_string(max_frame_));
+  }
+  const std::size_t bytes = items == 0 ? 0 : payload->size();  // PING and BYE take no credit
+  if (items != 0 && !credit_.admits(items, bytes)) {
+    return Error(Errc::Busy, "too many requests of this session wait for their answers");
+  }
+  const std::uint32_t id = ++last_request_;
+  waiting_[id] = {type, items, bytes};
+  credit_.take(items, bytes);
+  return Outgoing{
+      id, encode_frame({.version = version_, .type = type, .request = id}, *payload)};
+}
+
+ClientActions ClientSession::feed(std::string_view bytes) {
   return collect_actions<ClientAction>(*this, [&](ClientActions& out) {
     while (state_ != SessionState::Closed) {
       auto frame = reader_.next(bytes);
@@ -34,84 +81,56 @@ ClientActions ClientSession::feed(std::string_view bytes, std::uint64_t now_ns) 
         break;
       }
       if (!frame.value()) break;
-      on_frame(*frame.value(), now_ns, out);
+      on_frame(*frame.value(), out);
     }
   });
 }
 
 void ClientSession::ended() noexcept {
   state_ = SessionState::Closed;
-  requests_.clear();
-  unsent_.clear();
-  deadlines_.clear();
-  quiet_.clear();
+  waiting_.clear();
   credit_.clear();
-  held_items_ = held_bytes_ = 0;
 }
 
-void ClientSession::on_frame(const Frame& frame, std::uint64_t now_ns, ClientActions& out) {
+void ClientSession::on_frame(const Frame& frame, ClientActions& out) {
   const MessageType type = frame.header.type;
-  if (type == MessageType::Error) {
-    on_error(frame, out);
-  } else if (type == MessageType::Goaway || type == MessageType::Event) {
-    on_push(frame, out);
-  } else if (state_ == SessionState::New) {
-    if (type != MessageType::Welcome) {
-      return close("the daemon sent " + describe(type) + " before WELCOME", out);
-    }
-    on_welcome(frame, out);
-  } else if (frame.header.request != 0 ||
-             (static_cast<std::uint8_t>(type) & kFromDaemon) == 0) {
-    on_answer(frame, out);
-  }  // else a push of a newer daemon that nobody here asked for
-  pump(now_ns, out);
+  if (type == MessageType::Error) return on_error(frame, out);
+  if (type == MessageType::Goaway) return on_goaway(frame, out);
+  if (state_ == SessionState::New) {
+    if (type == MessageType::Welcome) return on_welcome(frame, out);
+    return close("the daemon sent " + describe(type) + " before WELCOME", out);
+  }
+  if (type == MessageType::Event) return on_event(frame, out);
+  // A push of a newer daemon that nobody here asked for.
+  const bool from_daemon = (static_cast<std::uint8_t>(type) & kFromDaemon) != 0;
+  if (frame.header.request == 0 && from_daemon) return;
+  on_answer(frame, out);
 }
 
 void ClientSession::on_welcome(const Frame& frame, ClientActions& out) {
-  const auto waiting = requests_.find(frame.header.request);
-  if (waiting == requests_.end() || waiting->second.type != MessageType::Hello) {
-    return close("WELCOME to a HELLO that was never said", out);
-  }
+  const auto waiting = waiting_.find(frame.header.request);
+  if (waiting == waiting_.end()) return close("WELCOME to a HELLO that was never said", out);
   auto welcome = decode<Welcome>(frame.payload);
   if (!welcome) return close("WELCOME: " + welcome.fault().text, out);
   if (welcome->version < min_version_ || welcome->version > std::min(max_version_, kVersion)) {
     return close("the daemon chose version " + std::to_string(welcome->version), out);
   }
-  if (welcome->resumed && !offered_) {
-    return close("WELCOME takes over a session that was never named", out);
-  }
   forget(frame.header.request);
   state_ = SessionState::Ready;
   version_ = welcome->version;
   max_frame_ = welcome->max_frame;
-  remembers_ = (welcome->features & kFeatureRemember) != 0;
-  token_ = welcome->session;
-  credit_.clear();
   credit_.items_max = welcome->credit_items;
   credit_.bytes_max = welcome->credit_bytes;
   reader_.set_version(version_);
   reader_.set_max_length(max_frame_);
-  const bool resumed = welcome->resumed && remembers_;
   out.push_back(Welcomed{std::move(*welcome)});
-  if (resumed) return;
-  std::vector<std::uint32_t> stale;
-  for (const auto& [id, request] : requests_) {
-    if (request.sent) stale.push_back(id);
-  }
-  for (const std::uint32_t id : stale) {
-    forget(id);
-    out.push_back(RequestStale{id});
-  }
 }
 
 void ClientSession::on_error(const Frame& frame, ClientActions& out) {
   const std::uint32_t id = frame.header.request;
   auto error = decode<ErrorMessage>(frame.payload);
   if (!error) return close("ERROR: " + error.fault().text, out);
-  const auto waiting = requests_.find(id);
-  const bool known = id == 0 || quiet_.contains(id) ||
-                     (waiting != requests_.end() && !unsent_.contains(id));
-  if (!known) return close("an ERROR to nothing that waits", out);
+  if (id != 0 && !waiting_.contains(id)) return close("an ERROR to nothing that waits", out);
   const bool ends = error->closing || state_ == SessionState::New;
   const std::string why = "the daemon refused: " + error->text;
   forget(id);
@@ -119,14 +138,13 @@ void ClientSession::on_error(const Frame& frame, ClientActions& out) {
   if (ends) close(why, out);
 }
 
-void ClientSession::on_push(const Frame& frame, ClientActions& out) {
-  if (frame.header.type == MessageType::Event) {
-    if (state_ == SessionState::New) return close("the daemon sent EVENT before WELCOME", out);
-    auto event = decode<Event>(frame.payload);
-    if (!event) return close("EVENT: " + event.fault().text, out);
-    out.push_back(EventReceived{std::move(*event)});
-    return;
-  }
+void ClientSession::on_event(const Frame& frame, ClientActions& out) {
+  auto event = decode<Event>(frame.payload);
+  if (!event) return close("EVENT: " + event.fault().text, out);
+  out.push_back(EventReceived{std::move(*event)});
+}
+
+void ClientSession::on_goaway(const Frame& frame, ClientActions& out) {
   auto goaway = decode<Goaway>(frame.payload);
   if (!goaway) return close("GOAWAY: " + goaway.fault().text, out);
   if (state_ == SessionState::Ready) state_ = SessionState::Draining;
@@ -153,10 +171,8 @@ void ClientSession::deliver(const Frame& frame, std::size_t items, ClientActions
 void ClientSession::on_answer(const Frame& frame, ClientActions& out) {
   const MessageType type = frame.header.type;
   const std::uint32_t id = frame.header.request;
-  const auto waiting = requests_.find(id);
-  if (waiting == requests_.end() || unsent_.contains(id)) {
-    return close("an answer to nothing that waits", out);
-  }
+  const auto waiting = waiting_.find(id);
+  if (waiting == waiting_.end()) return close("an answer to nothing that waits", out);
   const MessageType asked = waiting->second.type;
   if (type != MessageType::Busy && type != answer_of(asked)) {
     return close(describe(type) + " does not answer " + describe(asked), out);
@@ -199,21 +215,14 @@ void ClientSession::on_answer(const Frame& frame, ClientActions& out) {
 }
 
 void ClientSession::forget(std::uint32_t id) noexcept {
-  quiet_.erase(id);
-  const auto waiting = requests_.find(id);
-  if (waiting == requests_.end()) return;
-  const Request& request = waiting->second;
-  if (unsent_.contains(id)) unhold(id, request);
-  else credit_.give_back(request.items, request.credit);
-  deadlines_.erase({request.deadline_ns, id});
-  requests_.erase(waiting);
+  const auto waiting = waiting_.find(id);
+  if (waiting == waiting_.end()) return;
+  credit_.give_back(waiting->second.items, waiting->second.bytes);
+  waiting_.erase(waiting);
 }
 
 void ClientSession::close(std::string why, ClientActions& out) {
   if (state_ == SessionState::Closed) return;
-  for (const auto& [id, request] : requests_) {
-    if (request.asked) out.push_back(RequestStale{id});
-  }
   ended();
   out.push_back(CloseConnection{std::move(why)});
 }

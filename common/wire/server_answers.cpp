@@ -120,7 +120,7 @@ ServerActions ServerSession::answer_with(std::uint32_t request, Written written,
     const bool here = state_ != SessionState::Closed && waiting != waiting_.end();
     if (!here && !running) return;
     const MessageType asked = here ? waiting->second.type : *running;
-    const std::size_t items = here ? waiting->second.items : std::max<std::size_t>(receipts.size(), 1);
+    const std::size_t items = here ? waiting->second.items : receipts.size();
     std::string why;
     if (answer_of(asked) != written.type) why = "an answer of another type";
     else if (!written.payload) why = written.payload.error().text();
@@ -188,10 +188,11 @@ std::vector<TakenReceipt> ServerSession::take_for(std::uint32_t request, const R
 
 bool ServerSession::park(std::uint32_t request) {
   const auto waiting = waiting_.find(request);
-  if (waiting == waiting_.end() || parked_ == kMaxWaitingEnters) return false;
-  if (!waiting->second.parked) ++parked_;
-  waiting->second.parked = true;
-  return true;
+  if (waiting == waiting_.end()) return false;
+  if (waiting->second.parked) return true;
+  if (parked_ == kMaxWaitingEnters) return false;
+  ++parked_;
+  return waiting->second.parked = true;
 }
 
 ServerActions ServerSession::event(const SharedEvent& event) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "support/plain_answers.hpp"
 #include "wire/session.hpp"
 
 namespace {
@@ -23,11 +24,13 @@ void require(bool condition) {
 Hello hello() {
   Hello out;
   out.client_name = "fuzz";
+  out.features = kFeatureRemember;
   return out;
 }
 
 Welcome welcome() {
   Welcome out;
+  out.features = kFeatureRemember;
   out.instance = "main";
   out.daemon = out.session = std::string(kIdSize, 'x');
   out.rights = kRightUse | kRightLook | kRightSteer;
@@ -74,13 +77,7 @@ std::string serve(Choice choice, std::string_view stream) {
     out += sent(actions);
     for (const auto& action : actions) {
       if (std::holds_alternative<HelloReceived>(action)) out += sent(session.welcome(welcome(), 0));
-      if (!choice.answers) continue;
-      if (const auto* read = std::get_if<ReadRequested>(&action)) {
-        out += sent(session.answer(read->request, ReadAnswer{}));
-      }
-      if (const auto* steer = std::get_if<SteerRequested>(&action)) {
-        out += sent(session.answer(steer->request, SteerAnswer{}));
-      }
+      if (choice.answers) out += sent(answer_plainly(session, action));
     }
     require(session.waiting_requests() <= 16);
     const bool runs = session.state() != SessionState::Closed && session.wants_input();
@@ -104,13 +101,22 @@ std::size_t ask(Choice choice, std::string_view stream) {
     steer.verb = "config.reload";
     (void)client.read(read);
     (void)client.steer(steer);
+    (void)client.ask(Acquire{0, 0, {{"a", "k", 1, 0}, {"b", "k", 1, 0}}});
+    (void)client.ask(Peek{{{"a", "k", 1, 0}}});
+    (void)client.ask(Resolve{{{NameKind::Limit, "a"}}});
+    (void)client.ask(Refund{{{4, 0, {}}}});
+    (void)client.ask(Cancel{4});
+    (void)client.ask(Enter{});
+    (void)client.ask(Outcome{{OutcomeReport{}}});
+    (void)client.ask(Present{{"t"}});
+    (void)client.ask(Watch{1, "", 0, 1});
     (void)client.ping(1);
     (void)client.bye();
   }
   while (!stream.empty()) {
     actions += client.feed(stream.substr(0, choice.piece)).size();
     stream.remove_prefix(std::min(choice.piece, stream.size()));
-    require(client.waiting_requests() <= 16);
+    require(client.waiting_requests() <= 18);
   }
   return actions;
 }

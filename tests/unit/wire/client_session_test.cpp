@@ -212,5 +212,72 @@ TEST(ClientSession, SpeaksWithTheServersEnd) {
   EXPECT_EQ(server.state(), SessionState::Closed);
 }
 
+TEST(ClientSession, MatchesTheAnswerOfEveryRequest) {
+  ClientSession client = ready_client();
+  const auto answers = [&](const auto& message, const auto& answer) {
+    using Answer = std::decay_t<decltype(answer)>;
+    const auto asked = client.ask(message);
+    ASSERT_TRUE(asked.ok()) << asked.error().text();
+    const auto got = all_of<Answered<Answer>>(client.feed(frame_of(answer, asked->request)));
+    ASSERT_EQ(got.size(), 1u);
+    EXPECT_EQ(got[0].request, asked->request);
+    EXPECT_EQ(got[0].answer, answer);
+  };
+  const std::vector<Item> items(2, {"a", "k", 1, 0});
+
+  answers(Resolve{{{NameKind::Limit, "a"}}}, ResolveAnswer{{Resolved{}}});
+  answers(Acquire{0, 0, items}, AcquireAnswer{{{}, {}}});
+  answers(Peek{items}, PeekAnswer{{{}, {}}});
+  answers(Cancel{1}, CancelAnswer{{0, 1}});
+  answers(Refund{{{1, 0, {}}}}, RefundAnswer{{{0, 1}}});
+  answers(Enter{0, 0, items, {}, {}}, EnterAnswer{});
+  answers(Outcome{{OutcomeReport{}}}, OutcomeAnswer{{0}});
+  answers(Present{{"t"}}, PresentAnswer{{"u"}});
+  answers(plain_read(), ReadAnswer{});
+  answers(Watch{1, "", 0, 1}, WatchAnswer{1, 2});
+  EXPECT_EQ(client.waiting_requests(), 0u);
+}
+
+TEST(ClientSession, ABatchMustBeAnsweredInFull) {
+  ClientSession client = ready_client();
+  const auto asked = client.ask(Peek{{{"a", "k", 1, 0}, {"a", "l", 1, 0}}});
+
+  const auto actions = client.feed(frame_of(PeekAnswer{{DecisionAnswer{}}}, asked->request));
+
+  EXPECT_TRUE(closes(actions));
+}
+
+TEST(ClientSession, CreditCountsItemsAndPingTakesNone) {
+  Welcome welcome = plain_welcome();
+  welcome.credit_items = 3;
+  ClientSession client = ready_client(welcome);
+  const Peek two{{{"a", "k", 1, 0}, {"a", "l", 1, 0}}};
+  EXPECT_TRUE(client.ask(two).ok());
+  EXPECT_EQ(client.ask(two).error().code(), Errc::Busy);
+  EXPECT_TRUE(client.ask(Cancel{1}).ok());
+  EXPECT_EQ(client.ask(Cancel{1}).error().code(), Errc::Busy);
+  EXPECT_TRUE(client.ping(1).ok());
+}
+
+TEST(ClientSession, AfterGoawayWhatEndsThingsStillGoesOut) {
+  ClientSession client = ready_client();
+  (void)client.feed(golden("goaway"));
+
+  EXPECT_TRUE(client.ask(Outcome{{OutcomeReport{}}}).ok());
+  EXPECT_TRUE(client.ask(Cancel{1}).ok());
+  EXPECT_TRUE(client.ask(Refund{{{1, 0, {}}}}).ok());
+  EXPECT_EQ(client.ask(Acquire{0, 0, {{"a", "k", 1, 0}}}).error().code(), Errc::Protocol);
+}
+
+TEST(ClientSession, EventsAreDelivered) {
+  ClientSession client = ready_client();
+
+  const auto events = all_of<EventReceived>(client.feed(golden("event")));
+
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0].event.missed, 3u);
+  EXPECT_TRUE(closes(client.feed(frame_of(MessageType::Event, 0, "\x90"))));
+}
+
 }  // namespace
 }  // namespace cutwater::wire

@@ -63,6 +63,19 @@ std::string read_of(std::string_view raw) {
   return frame_of(MessageType::Read, 2, from_hex(raw));
 }
 
+/// An ACQUIRE of request 2 with this many items, or one whose second item ends with this raw msgpack.
+std::string acquire_of(std::size_t items) {
+  Value::Array all(items, Value::array({"a", Value::binary("k")}));
+  return frame_of(MessageType::Acquire, 2, encode_value(Value::array({0, 0, all})).value());
+}
+std::string acquire_with(std::string_view raw) {
+  return frame_of(MessageType::Acquire, 2,
+                  from_hex("93 00 00 92 92 a1 61 c4 01 6b") + from_hex(raw));
+}
+std::string message_of(MessageType type, const Value& payload) {
+  return frame_of(type, 2, encode_value(payload).value());
+}
+
 TEST(ServerErrors, BadFramesOfTheHeader) {
   expect_error("error_magic", new_session(), "GET / HTTP/1.1\r\n\r\n");
   expect_error("error_reserved", new_session(), with_byte(golden("hello"), 7, 1));
@@ -132,6 +145,76 @@ TEST(ServerErrors, MissingRights) {
                frame_of(MessageType::Read, 2, golden_payload("read")));
   expect_error("error_steer", ready_session(kRightUse | kRightLook),
                frame_of(MessageType::Steer, 2, golden_payload("steer_reload")));
+  expect_error("error_use", ready_session(kRightLook | kRightSteer), acquire_of(1));
+  expect_error("error_use_or_look", ready_session(kRightSteer),
+               frame_of(MessageType::Peek, 2, golden_payload("peek")));
+}
+
+TEST(ServerErrors, InvalidArgumentsOfAsking) {
+  Welcome small = plain_welcome();
+  small.max_frame = kMaxFrameBeforeWelcome;
+  ServerSession with_small = new_session();
+  (void)with_small.feed(frame_of(plain_hello(), 1), {});
+  (void)with_small.welcome(small, 0);
+
+  expect_error("error_cost", ready_session(), acquire_with("93 c0 c4 01 6b ce 3b 9a ca 01"));
+  expect_error("error_item_flags", ready_session(), acquire_with("94 c0 c4 01 6b 01 02"));
+  expect_error("error_first_item", ready_session(),
+               message_of(MessageType::Peek,
+                          Value::array({Value::Array{Value::array({Value(), "k"})}})));
+  expect_error("error_items", ready_session(), acquire_of(kMaxItems + 1));
+  expect_error("error_items_frame", with_small, acquire_of(86));
+  EXPECT_FALSE(with_small.feed(acquire_of(85), {}).empty());
+  expect_error("error_enter_items", ready_session(),
+               message_of(MessageType::Enter,
+                          Value::array({0, 0, Value::Array(9, Value::array({"a", "k"})), Value(),
+                                        Value()})));
+  expect_error("error_resolve", ready_session(),
+               message_of(MessageType::Resolve,
+                          Value::array({Value::Array(65, Value::array({0, "a"}))})));
+  expect_error("error_kind", ready_session(),
+               message_of(MessageType::Resolve,
+                          Value::array({Value::Array{Value::array({4, "a"})}})));
+}
+
+TEST(ServerErrors, InvalidArgumentsOfOutcomesAndWatches) {
+  const auto outcome = [](Value ticket, Value kind) {
+    return message_of(MessageType::Outcome,
+                      Value::array({Value::Array{Value::array(
+                          {std::move(ticket), 0, 0, 0, std::move(kind)})}}));
+  };
+  const auto watch = [](int kinds, std::size_t pattern, int pending) {
+    return message_of(MessageType::Watch,
+                      Value::array({kinds, std::string(pattern, 'p'), 0, pending}));
+  };
+  ServerSession four = ready_session();
+  for (std::uint32_t id = 2; id < 2 + kMaxWatches; ++id) {
+    (void)four.feed(frame_of(Watch{1, "", 0, 1}, id), {});
+  }
+
+  expect_error("error_ticket", ready_session(),
+               outcome(Value::binary(std::string(kMaxTicket + 1, 't')), ""));
+  expect_error("error_class", ready_session(),
+               outcome(Value::binary(""), std::string(kMaxClass + 1, 'c')));
+  expect_error("error_kinds", ready_session(), watch(512, 0, 1));
+  expect_error("error_pending", ready_session(), watch(1, 0, 4097));
+  expect_error("error_pattern", ready_session(), watch(1, kMaxPattern + 1, 1));
+  expect_error("error_watches", four, frame_of(Watch{1, "", 0, 1}, 6));
+}
+
+TEST(ServerErrors, ARepeatOfAnotherRequest) {
+  ServerSession session = new_session();
+  Hello hello = plain_hello();
+  hello.features = kFeatureRemember;
+  Welcome welcome = plain_welcome();
+  welcome.features = kFeatureRemember;
+  (void)session.feed(frame_of(hello, 1), {});
+  (void)session.welcome(welcome, 0);
+  (void)session.feed(acquire_of(1), {});
+  (void)session.answer(2, AcquireAnswer{{DecisionAnswer{}}});
+
+  expect_error("error_was", session,
+               frame_of(MessageType::Peek, 2, golden_payload("peek"), kFlagRepeat));
 }
 
 TEST(ServerErrors, WhatTheApplicationRefuses) {
