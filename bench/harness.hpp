@@ -24,7 +24,6 @@ struct Figure {
   std::string to;
   double must = 0;      ///< bound of the ratio, 0 = none
   bool at_least = false;   ///< the bound is a lower one
-  double gate = 0;         ///< what --gate holds where the bound is not reached; 0 = the bound
 };
 
 struct Case {

@@ -62,9 +62,8 @@ void print_row(const Figure& f) {
 }
 
 bool within(const Figure& f, double factor) {
-  const double bound = f.gate > 0 ? f.gate : f.must;
-  if (bound == 0) return true;
-  return f.at_least ? f.ratio * factor >= bound : f.ratio <= bound * factor;
+  if (f.must == 0) return true;
+  return f.at_least ? f.ratio * factor >= f.must : f.ratio <= f.must * factor;
 }
 
 }  // namespace

@@ -116,8 +116,11 @@ template <class HashKey>
   // its shadow. An older stamp is never wrong, only a little stricter.
   if (!is_plain(state)) [[unlikely]] {
     if (is_away(state)) return hash_key.elsewhere(cost, answer);
-    if (decide_closely(state, hash_key(), cost, hint, out)) return;
-    return decide_specially(state, {hash_key(), hash_key.bytes()}, cost, out);
+    key = hash_key();
+    if (spend_last_lease(state, key, cost, out) || decide_closely(state, key, cost, hint, out)) {
+      return;
+    }
+    return decide_specially(state, {key, hash_key.bytes()}, cost, out);
   }
   const ThreadCounter& counter = counter_for(state);
   const std::int64_t t = view.clock.now();

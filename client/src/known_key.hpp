@@ -42,11 +42,10 @@ struct KnownCounters {
 
   [[gnu::always_inline]] void add(shm::LimitCounter which, std::uint64_t n) const noexcept {
     std::uint64_t* const place = value + static_cast<int>(which);
-    // relaxed, both: a count, nothing is read because of it. One writer: see StripeHandle::add().
     if (shared) [[unlikely]] {
-      __atomic_fetch_add(place, n, __ATOMIC_RELAXED);
+      __atomic_fetch_add(place, n, __ATOMIC_RELAXED);      // a count, nothing is read because of it
     } else {
-      __atomic_store_n(place, __atomic_load_n(place, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
+      shm::add_alone(place, n);
     }
   }
 };

@@ -68,10 +68,7 @@ ThreadCounter& find_thread_counter(const LimitState& state) noexcept {
   // Those of another life are held by the thread of the parent that forked.
   if (guarded(Guard::ForkDropsRow) && mine.life != life) mine = {};
   mine.life = life;
-  counter = {.client = state.client,
-             .life = life,
-             .stripe = shm::shared_stripe(*state.view),
-             .leases = nullptr};
+  counter = {.client = state.client, .life = life, .stripe = shm::shared_stripe(*state.view)};
 
   Held* place = nullptr;
   for (Held& held : mine.held) {

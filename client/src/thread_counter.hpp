@@ -22,16 +22,13 @@ namespace cutwater::detail {
 /// Clients one thread keeps a stripe in at once.
 inline constexpr int kThreadClients = 8;
 
-struct Leases;
-
 struct ThreadCounter {
   std::uint64_t client = 0;        ///< number of the Client `stripe` belongs to; 0 = none yet
   std::uint64_t life = 0;          ///< process_life() it was claimed in
   shm::StripeHandle stripe;
-  Leases* leases = nullptr;        ///< this thread's, once it had one in this life
 };
 
-// initial-exec: one instruction instead of a call; 40 bytes, so the library can be loaded late too.
+// initial-exec: one instruction instead of a call; 32 bytes, so the library can be loaded late too.
 [[gnu::tls_model("initial-exec")]] extern thread_local constinit ThreadCounter thread_counter;
 
 /// Rare: the stripe of this thread at this Client, claimed when needed; becomes the one at hand.

@@ -19,22 +19,30 @@ namespace cutwater::shm {
 /// thread number (1..).
 using StripeOwnerWord = Word16;
 
+/// Adds to a count that only this thread writes: a plain load and store cannot lose one.
+[[gnu::always_inline]] inline void add_alone(std::uint64_t* place, std::uint64_t n) noexcept {
+  // relaxed: nothing else is read because of it.
+  __atomic_store_n(place, __atomic_load_n(place, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
+}
+
 /// Where one thread counts. Trivial: lives in thread-local storage, copied freely within that
 /// thread.
 struct StripeHandle {
   std::uint8_t* counters = nullptr;    ///< LimitCounters[limits] of the stripe, nullptr = none
   bool shared = true;                  ///< stripe 0: atomic adds
 
+  /// Those of one limit.
+  LimitCounters& of(std::uint32_t limit) const noexcept {
+    return reinterpret_cast<LimitCounters*>(counters)[limit];
+  }
+
   [[gnu::always_inline]] void add(std::uint32_t limit, LimitCounter counter,
                                   std::uint64_t n) const noexcept {
-    auto* place =
-        &reinterpret_cast<LimitCounters*>(counters)[limit].value[static_cast<int>(counter)];
+    auto* place = &of(limit).value[static_cast<int>(counter)];
     if (shared) [[unlikely]] {
       __atomic_fetch_add(place, n, __ATOMIC_RELAXED);      // many writers; nothing rides on it
     } else {
-      // one writer: a plain load and store cannot lose a count. relaxed: nothing else is read
-      // because of it.
-      __atomic_store_n(place, __atomic_load_n(place, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
+      add_alone(place, n);
     }
   }
 };

@@ -61,6 +61,8 @@ class CUTWATER_EXPORT Key {
   Key(detail::LimitState* state, std::uint64_t lo, std::uint64_t hi, bool valid) noexcept
       : state_(state), lo_(lo), hi_(hi), valid_(valid) {}
   void drop_text() noexcept;
+  [[gnu::visibility("hidden")]] void ask_memory(std::uint64_t cost, Decision& answer) noexcept;
+  [[gnu::visibility("hidden")]] void ask_anew(std::uint64_t cost, Decision& answer) noexcept;
 
   detail::LimitState* state_;
   std::uint64_t lo_, hi_;         // keyed hash of the key

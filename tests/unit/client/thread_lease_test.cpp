@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <atomic>
 #include <barrier>
 #include <map>
 #include <thread>
@@ -168,6 +169,100 @@ TEST_F(ThreadLeaseTest, MoreKeysThanLeasesTakeTurns) {
   }
 
   for (const auto& [key, tokens] : admitted) EXPECT_EQ(tokens, 160U) << key;
+}
+
+TEST_F(ThreadLeaseTest, AResolvedKeyAndItsNameSpendOneLease) {
+  start(kLeased);
+  Limit api = limit();
+  Key key = api.key("k");
+  Key copy = key;
+
+  for (int i = 0; i < 9; i += 3) {
+    EXPECT_EQ(key.try_acquire().decided_by(), DecidedBy::ThreadLease);
+    EXPECT_EQ(api.try_acquire("k").decided_by(), DecidedBy::ThreadLease);
+    EXPECT_EQ(copy.try_acquire().decided_by(), DecidedBy::ThreadLease);
+  }
+
+  EXPECT_EQ(left("k"), 150U);
+  EXPECT_EQ(counted(LimitCounter::Allowed), 9U);
+  EXPECT_EQ(counted(LimitCounter::Tokens), 9U);
+}
+
+TEST_F(ThreadLeaseTest, AKeySharedByThreadsSpendsEachOnesOwnLease) {
+  start(kLeased);
+  Key key = limit().key("k");
+  std::atomic<std::uint64_t> admitted{0};
+
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int n = 0; n < 400; ++n) admitted += key.try_acquire().allowed() ? 1 : 0;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  while (key.try_acquire().allowed()) ++admitted;     // what the others gave back at their end
+
+  EXPECT_EQ(admitted.load(), 160U);
+  EXPECT_EQ(counted(LimitCounter::Tokens), 160U);
+}
+
+TEST_F(ThreadLeaseTest, AKeyStaysGoodWhenLeasesComeAndGo) {
+  start(kLeased);
+  Key key = limit().key("k");
+  ASSERT_EQ(key.try_acquire().decided_by(), DecidedBy::ThreadLease);
+
+  ASSERT_TRUE(client->reload("limits:\n  api: {rate: 10/s, burst: 160}\n"));
+  EXPECT_EQ(key.try_acquire().decided_by(), DecidedBy::Private);
+  EXPECT_EQ(key.try_acquire().decided_by(), DecidedBy::Private);
+  ASSERT_TRUE(client->reload(kLeased));
+  EXPECT_EQ(key.try_acquire().decided_by(), DecidedBy::ThreadLease);
+
+  EXPECT_EQ(counted(LimitCounter::Tokens), 4U);
+}
+
+TEST_F(ThreadLeaseTest, AnEndedLeaseIsNobodysWhereverAKeyLies) {
+  start("capacity: {keys: 1024}\nlimits:\n  api: {rate: 10/s, burst: 160, thread-lease: 10}\n"
+        "  plain: {rate: 1/h, burst: 1}\n");
+  Limit plain = limit("plain");
+  ASSERT_TRUE(limit().try_acquire("k").allowed());
+  detail::give_back_leases(0);
+  // A key in each place of the table, also in the first.
+  for (int i = 0; i < 10'000; ++i) {
+    Key key = plain.key("key " + std::to_string(i));
+    const Decision first = key.try_acquire();
+    const bool placed = first.allowed() && !first.overflow();
+    EXPECT_FALSE(placed && key.try_acquire().allowed()) << i;
+  }
+  EXPECT_NE(view().slots[0].lo, 0U);
+}
+
+std::int64_t reading_of(clockid_t clock) {
+  timespec reading;
+  clock_gettime(clock, &reading);
+  return std::int64_t{reading.tv_sec} * 1'000'000'000 + reading.tv_nsec;
+}
+
+TEST(ThreadLeaseOnTheRealClock, StampIsTheCoarseClockRoundedUpByItsTick) {
+  auto client = Client::in_memory("limits:\n  api: {rate: 1/s, burst: 1000000, "
+                                  "thread-lease: 1000}\n").value();
+  Limit api = client.limit("api").value();
+  Key key = api.key("k");
+  ASSERT_TRUE(api.try_acquire("k", 500'000).allowed());     // in debt: nothing decays
+  timespec tick;
+  clock_getres(CLOCK_MONOTONIC_COARSE, &tick);
+  // In this order at most what the machine has slept.
+  const std::int64_t boot = reading_of(CLOCK_BOOTTIME);
+  const std::int64_t slept = boot - reading_of(CLOCK_MONOTONIC);
+  const std::int64_t epoch = client.core().view().clock.to_boottime(0);
+
+  for (int i = 0; i < 100'000; ++i) {
+    const std::int64_t coarse = reading_of(CLOCK_MONOTONIC_COARSE);
+    const Decision d = key.try_acquire();
+    ASSERT_EQ(d.decided_by(), DecidedBy::ThreadLease);
+    // The first of each lease is stamped by the segment's clock itself.
+    if (i % 1000 == 0) continue;
+    ASSERT_GE(d.stamp().count() + epoch, coarse + slept + tick.tv_nsec) << i;
+  }
 }
 
 TEST_F(ThreadLeaseTest, LeasesOfAClosedClientAreForgotten) {
