@@ -14,11 +14,14 @@ bool read_plain_rule(const LimitState& state, std::uint64_t current, PlainRule& 
   if (ref.index >= view.limit_count || (current & shm::kCurrentSupersededBit) != 0) return false;
   const shm::LimitConfig& config = view.limit_config(current, ref.index);
   const std::uint16_t id = shm::read_once(config.rule[shm::detail::kWindow0]);
-  if (shm::read_once(config.windows) != 1 ||
+  // One window and nothing besides: no override, pattern, ban, shadow or calendar to look at.
+  if (shm::read_once(config.windows) != 1 || shm::read_once(config.flags) != 0 ||
+      shm::read_once(view.limits[ref.index].bans_until) != 0 ||
       shm::read_once(config.incarnation) != ref.incarnation || id >= view.rule_count) {
     return false;
   }
   const shm::RuleRecord& record = view.rule(current, id);
+  if (shm::read_once(record.kind) != static_cast<std::uint8_t>(shm::RuleKind::Token)) return false;
   const rule::Piece piece = shm::read_after(record);
   const std::uint8_t f = shm::read_once(record.f);
   // The product is taken from the upper half: shift 60..63 by moving the time up before it, more by
