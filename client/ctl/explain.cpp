@@ -22,13 +22,6 @@ std::string which_window(const wire::Value& row, const wire::Value& answer) {
          window_text((*list)[index]) + ")";
 }
 
-std::string judged_by(const wire::Value& answer) {
-  const std::string by = text_at(answer, "by");
-  if (by == "override") return "an override of its own";
-  if (by == "pattern") return "the pattern '" + escape_short(text_at(answer, "pattern")) + "'";
-  return {};
-}
-
 std::string come_back(std::uint64_t retry_ns, bool hint) {
   if (retry_ns == ~std::uint64_t{0}) return "no wait helps";
   return std::string("come back in ") + (hint ? "about " : "") + duration_text(retry_ns);
@@ -78,11 +71,11 @@ std::vector<std::string> explain(const wire::Value& row, std::uint64_t cost) {
   if (found == nullptr || found->as_map() == nullptr) return out;
   const wire::Value& answer = *found;
   const bool allowed = truth_at(answer, "allowed");
-  const std::string kind = text_at(row, "kind"), judge = judged_by(answer);
+  const std::string kind = text_at(row, "kind");
 
   if (!allowed) {
     out.push_back(refusal(row, answer, cost));
-  } else if (kind == "unlimited" || text_at(answer, "reason") == "unlimited") {
+  } else if (kind == "unlimited" || truth_at(answer, "unlimited")) {
     out.push_back("allowed: nothing limits this key; it is only counted");
   } else {
     const std::string window = which_window(row, answer);
@@ -95,11 +88,13 @@ std::vector<std::string> explain(const wire::Value& row, std::uint64_t cost) {
   } else if (text_at(row, "mode") == "shadow") {
     out.push_back("the limit is in shadow mode: it counts and refuses nobody");
   }
-  if (!judge.empty()) out.push_back("judged by " + judge + ", not by the limit's own numbers");
+  if (text_at(answer, "by") == "override") {
+    out.push_back("judged by an override (its own or a pattern's), not by the limit's own numbers");
+  }
   const std::uint64_t reset = number_at(answer, "reset_after_ns");
   if (reset > 0 && text_at(answer, "reason") != "banned") {
     out.push_back("full again in " + duration_text(reset) + " if nobody asks");
-  } else if (allowed && kind != "unlimited") {
+  } else if (allowed && kind == "bucket" && !truth_at(answer, "unlimited")) {
     out.push_back("the bucket is full");
   }
   if (truth_at(answer, "overflow")) {

@@ -9,8 +9,17 @@
 namespace cutwater::ctl {
 namespace {
 
+/// What a limit is, in one cell: its windows, or that it has none.
 std::string rate_of(const wire::Value& row) {
-  return rate_text(number_at(row, "rate_count"), number_at(row, "rate_period_ns"));
+  const wire::Value* windows = row.find("windows");
+  if (windows == nullptr || windows->as_array() == nullptr) return text_at(row, "kind");
+  const wire::Value::Array& list = *windows->as_array();
+  if (list.size() == 1 && list.front().find("calendar") == nullptr) {
+    return rate_text(number_at(row, "rate_count"), number_at(row, "rate_period_ns"));
+  }
+  std::string out;
+  for (const wire::Value& window : list) out += (out.empty() ? "" : " + ") + window_text(window);
+  return out;
 }
 
 /// The value of a row for a table: text as it is, numbers, `-` when it is not there.
@@ -52,10 +61,12 @@ Exit run_limit_list(const Settings& settings) {
                {"RATE", Align::Right},
                {"BURST", Align::Right},
                {"ON-FULL"},
-               {"MAX-WAIT", Align::Right}});
+               {"MAX-WAIT", Align::Right},
+               {"MODE"}});
   for (const wire::Value& row : *rows) {
     table.add({escape(text_at(row, "limit")), rate_of(row), cell(row, "burst"),
-               cell(row, "on_full"), duration_text(number_at(row, "max_wait_ns"))});
+               cell(row, "on_full"), duration_text(number_at(row, "max_wait_ns")),
+               {cell(row, "mode"), text_at(row, "mode") == "shadow" ? Tone::Warn : Tone::Plain}});
   }
   return print(settings, document,
                rows->empty() ? "no limits are configured\n" : table.text(settings.colour));
@@ -74,6 +85,10 @@ Exit run_limit_get(const Settings& settings, const std::string& name) {
       {"rate", rate_of(*row)},
       {"burst", cell(*row, "burst")},
       {"on-full", cell(*row, "on_full")},
+      {"mode", cell(*row, "mode")},
+      {"overrides", cell(*row, "overrides")},
+      {"patterns", cell(*row, "patterns")},
+      {"show-keys", cell(*row, "show_keys")},
       {"max-wait", duration_text(number_at(*row, "max_wait_ns"))},
       {"max-waiting", cell(*row, "max_waiting")},
       {"thread-lease", number_at(*row, "thread_lease") == 0 ? "off" : cell(*row, "thread_lease")},
@@ -81,7 +96,9 @@ Exit run_limit_get(const Settings& settings, const std::string& name) {
   constexpr std::pair<const char*, const char*> kOptional[] = {
       {"initial", "initial"},   {"note", "note"},     {"allowed", "allowed"},
       {"refused", "refused"},   {"tokens", "tokens"}, {"no place", "no_place"},
-      {"degraded", "degraded"}, {"undone", "undone"}, {"waited", "waited"}};
+      {"degraded", "degraded"}, {"undone", "undone"}, {"waited", "waited"},
+      {"shadow", "shadow_refused"}, {"banned", "banned"}, {"charged", "charged"},
+      {"credited", "credited"}, {"drained", "drained"}, {"overridden", "overridden"}};
   for (const auto& [word, key] : kOptional) {
     if (row->find(key) != nullptr) lines.emplace_back(word, cell(*row, key));
   }

@@ -6,101 +6,16 @@
 #include <cstdio>
 #include <cstring>
 
-#include <cutwater/decision.hpp>
 #include <cutwater/version.hpp>
 
 #include "config/words.hpp"
-#include "rule/limit_settings.hpp"
-#include "shm/bucket.hpp"
+#include "rows/limits_of_image.hpp"
 #include "shm/counters.hpp"
 #include "shm/event_log.hpp"
 #include "shm/process_table.hpp"
 
 namespace cutwater::rows {
 namespace {
-
-/// Readings of the rules are repeated when a publication came in between, at most this often.
-constexpr int kReadings = 8;
-
-struct FoundLimit {
-  std::uint32_t index = 0;
-  std::string name;
-  shm::LimitConfig config{};
-  shm::RuleRecord rule{};
-};
-
-std::vector<FoundLimit> limits_of_image(const shm::View& view, std::uint64_t current) {
-  std::vector<FoundLimit> found;
-  const std::uint32_t count = std::min(view.image_head(current).limits, view.limit_count);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const shm::LimitConfig& config = view.limit_config(current, i);
-    if (config.windows == 0) continue;
-    const shm::NameRecord& name = view.limit_name(current, i);
-    const std::uint16_t rule = config.rule[0];
-    FoundLimit limit{i,
-                     std::string(name.text, std::min<std::size_t>(name.length, sizeof name.text)),
-                     config,
-                     {}};
-    if (rule < view.rule_count) limit.rule = view.rule(current, rule);
-    found.push_back(std::move(limit));
-  }
-  return found;
-}
-
-/// The limits of one whole image: read again when another one was published meanwhile.
-std::vector<FoundLimit> read_limits(const shm::View& view) {
-  std::vector<FoundLimit> found;
-  for (int i = 0; i < kReadings; ++i) {
-    const std::uint64_t current = view.current();
-    found = limits_of_image(view, current);
-    if (view.current() == current) break;
-  }
-  return found;
-}
-
-const char* on_full_word(std::uint8_t value) noexcept {
-  constexpr const char* kWords[] = {"share", "deny", "allow"};
-  return value < std::size(kWords) ? kWords[value] : "?";
-}
-
-wire::Value row_of(const FoundLimit& limit) {
-  wire::Value row;
-  row.set("limit", limit.name);
-  row.set("rate_count", limit.rule.rate_count);
-  row.set("rate_period_ns", limit.rule.rate_period_ns);
-  row.set("burst", limit.rule.burst_tokens);
-  row.set("on_full", on_full_word(limit.config.on_full));
-  row.set("max_wait_ns", limit.config.max_wait_ns);
-  row.set("max_waiting", limit.config.max_waiting);
-  row.set("thread_lease", limit.config.thread_lease);
-  return row;
-}
-
-constexpr const char* kCounterNames[shm::kLimitCounters] = {
-    "allowed",   "refused",  "tokens",         "no_place", "degraded", "undone",
-    "waited",    "contention", "shadow_refused", "banned",   "charged",  "uncharged",
-    "credited",  "drained",  "unlimited",      "overridden"};
-constexpr auto kNoPlace = static_cast<std::size_t>(shm::LimitCounter::NoPlace);
-
-void add_counters(wire::Value& row, const shm::View& view, std::uint32_t limit) {
-  const auto sums = shm::sum_counters(view, limit);
-  for (std::size_t i = 0; i < sums.size(); ++i) row.set(kCounterNames[i], sums[i]);
-}
-
-wire::Value answer_of(const Decision& decision) {
-  wire::Value row;
-  row.set("reason", name_of(decision.reason()));
-  row.set("allowed", decision.allowed());
-  row.set("remaining", decision.remaining());
-  const auto nanos = [](Nanos time) {
-    return time == kNever ? ~std::uint64_t{0} : static_cast<std::uint64_t>(time.count());
-  };
-  row.set("retry_after_ns", nanos(decision.retry_after()));
-  row.set("reset_after_ns", nanos(decision.reset_after()));
-  row.set("overflow", decision.overflow());
-  row.set("degraded", decision.degraded());
-  return row;
-}
 
 std::string hash_text(std::uint64_t hash) {
   char text[20];
@@ -173,28 +88,12 @@ wire::Value status_row(const shm::View& view, const TableFill& fill) {
   row.set("reclaimed_rows", figure(stats.reclaimed_rows));
   std::uint64_t no_place = 0;
   for (const FoundLimit& limit : limits) {
-    no_place += shm::sum_counters(view, limit.index)[kNoPlace];
+    no_place += shm::sum_counters(view, limit.index)[static_cast<std::size_t>(
+        shm::LimitCounter::NoPlace)];
   }
   row.set("no_place", no_place);
   row.set("events", figure(stats.next_event));
   return row;
-}
-
-Rows counter_rows(const shm::View& view) {
-  Rows rows;
-  for (const FoundLimit& limit : read_limits(view)) {
-    wire::Value row;
-    row.set("limit", limit.name);
-    add_counters(row, view, limit.index);
-    rows.push_back(std::move(row));
-  }
-  return rows;
-}
-
-Rows limit_rows(const shm::View& view) {
-  Rows rows;
-  for (const FoundLimit& limit : read_limits(view)) rows.push_back(row_of(limit));
-  return rows;
 }
 
 Rows client_rows(const shm::View& view) {
@@ -214,35 +113,6 @@ Rows client_rows(const shm::View& view) {
     rows.push_back(std::move(row));
   }
   return rows;
-}
-
-Result<wire::Value> limit_row(const shm::View& view, std::string_view name,
-                              std::optional<std::string_view> key, std::uint64_t cost) {
-  const std::vector<FoundLimit> limits = read_limits(view);
-  const auto found =
-      std::find_if(limits.begin(), limits.end(), [&](const auto& l) { return l.name == name; });
-  if (found == limits.end()) {
-    std::vector<std::string> known;
-    for (const FoundLimit& limit : limits) known.push_back(limit.name);
-    return unknown_limit(name, known);
-  }
-  wire::Value row = row_of(*found);
-  add_counters(row, view, found->index);
-  if (!key) return row;
-
-  shm::BucketAsk ask;
-  ask.limit = {found->index, found->config.incarnation};
-  ask.key = shm::hash_key(shm::make_limit_secret(view.secret, name), *key);
-  ask.cost = cost;
-  std::uint64_t hint = shm::kNoSlot;
-  DecisionData data;
-  if (shm::look(view, ask, hint, data) != shm::Outcome::Answered) {
-    return Error{Errc::UnknownName,
-                 "limit '" + std::string(name) + "' was changed just now; ask again"};
-  }
-  row.set("key", wire::Value::binary(std::string(*key)));
-  row.set("answer", answer_of(Decision(data)));
-  return row;
 }
 
 EventRows event_rows(const shm::View& view, std::uint64_t from, std::uint32_t max) {

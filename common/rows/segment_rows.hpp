@@ -7,9 +7,12 @@
 //             late_publish reclaimed_rows no_place events
 //   counters  limit allowed refused tokens no_place degraded undone waited contention
 //             shadow_refused banned charged uncharged credited drained unlimited overridden
-//   limits    limit rate_count rate_period_ns burst on_full max_wait_ns max_waiting thread_lease
+//   limits    limit kind mode windows on_full max_wait_ns max_waiting max_debt thread_lease
+//             overrides patterns show_keys, and of the first window rate_count rate_period_ns burst;
+//             windows: [{count, period_ns or calendar and zone, burst}, ...]; none without a bucket
 //   limit     both of one limit as one row; with a key also `key`, and `answer`: a map of
-//             reason allowed remaining retry_after_ns reset_after_ns overflow degraded
+//             reason allowed remaining retry_after_ns reset_after_ns window hint shadow would?
+//             extrapolated overflow degraded by (limit, override) unlimited
 //   clients   row generation kind state pid uid name attached_ns
 //   events    number clock_ns kind object epoch text
 // The daemon adds what only it knows (server/reader.hpp).
