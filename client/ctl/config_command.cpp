@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "config/config.hpp"
+#include "config/diff.hpp"
 #include "config/problem.hpp"
 #include "ctl/commands.hpp"
 #include "ctl/look.hpp"
@@ -75,19 +77,51 @@ Exit run_config_show(const Settings& settings) {
   return print(settings, document, table.text(settings.colour));
 }
 
-Exit run_config_diff(const Settings& settings, const std::string& file) {
-  const config::LoadOutcome outcome = config::load_file(file, config::system_options(::environ));
-  if (!outcome.ok()) {
-    return complain(settings, Error{Errc::InvalidConfig, outcome.report("nothing was compared")});
-  }
-  auto look = Look::open(settings);
-  if (!look) return complain(settings, look.error());
-  auto running = running_values(*look);
-  if (!running) return complain(settings, running.error());
-  const std::vector<Change> changes = changes_between(std::move(*running), *outcome.config);
+namespace {
 
-  wire::Value document = look->document();
-  document.set("file", file);
+/// The configuration in force, read from the daemon's own file: only when that file, with this
+/// environment, still has the hash the daemon runs by.
+std::optional<config::Config> running_config(Look& look) {
+  const auto status = look.read("status");
+  if (!status || status->empty()) return std::nullopt;
+  const std::string file = text_at(status->front(), "config_file");
+  if (file.empty()) return std::nullopt;
+  config::LoadOutcome outcome = config::load_file(file, config::system_options(::environ));
+  if (!outcome.ok() || hash_text(outcome.config->hash) != text_at(status->front(), "config_hash")) {
+    return std::nullopt;
+  }
+  return std::move(outcome.config);
+}
+
+/// With both configurations whole: what changes, and what becomes of keys in debt.
+Exit print_diff(const Settings& settings, wire::Value document, const config::Diff& diff) {
+  wire::Value::Array changes, limits, refused;
+  for (const config::Change& change : diff.changes) {
+    changes.push_back(wire::Value::map({{"path", change.path},
+                                        {"now", change.before},
+                                        {"then", change.after},
+                                        {"from", change.after_origin},
+                                        {"reload", std::string(1, change.reload)}}));
+  }
+  for (const config::LimitChange& limit : diff.limits) {
+    wire::Value::Array words;
+    for (const std::string& sentence : limit.words) words.emplace_back(sentence);
+    wire::Value row = wire::Value::map({{"limit", limit.name}});
+    row.set("words", std::move(words));
+    if (limit.touched) row.set("keys_in_debt", *limit.touched);
+    limits.push_back(std::move(row));
+  }
+  for (const config::Finding& finding : diff.refused) refused.push_back(row_of(finding));
+  document.set("changes", std::move(changes));
+  document.set("limits", std::move(limits));
+  document.set("refused", std::move(refused));
+  const Exit printed = print(settings, document, diff.text());
+  return printed == Exit::Ok && !diff.refused.empty() ? Exit::Invalid : printed;
+}
+
+/// By the daemon's answers alone: values by their paths.
+Exit print_changes(const Settings& settings, wire::Value document,
+                   const std::vector<Change>& changes) {
   wire::Value::Array rows;
   Table table({{"SETTING"}, {"NOW"}, {"THEN"}, {"FROM"}});
   for (const Change& change : changes) {
@@ -98,11 +132,35 @@ Exit run_config_diff(const Settings& settings, const std::string& file) {
     const auto shown = [](const std::string& text) {
       return text.empty() ? std::string("-") : escape_short(text, 256);
     };
-    table.add({escape(change.path), shown(change.before), shown(change.after), shown(change.where)});
+    table.add(
+        {escape(change.path), shown(change.before), shown(change.after), shown(change.where)});
   }
   document.set("changes", std::move(rows));
   return print(settings, document,
-               changes.empty() ? escape(file) + " changes nothing\n" : table.text(settings.colour));
+               changes.empty() ? "nothing changes\n" : table.text(settings.colour));
+}
+
+}  // namespace
+
+Exit run_config_diff(const Settings& settings, const std::string& file) {
+  const config::LoadOutcome outcome = config::load_file(file, config::system_options(::environ));
+  if (!outcome.ok()) {
+    return complain(settings, Error{Errc::InvalidConfig, outcome.report("nothing was compared")});
+  }
+  auto look = Look::open(settings);
+  if (!look) return complain(settings, look.error());
+  wire::Value document = look->document();
+  document.set("file", file);
+  if (const auto running = running_config(*look)) {
+    return print_diff(settings, std::move(document),
+                      config::diff(*running, *outcome.config, running->capacity));
+  }
+  auto values = running_values(*look);
+  if (!values) return complain(settings, values.error());
+  note("the daemon's own file is not what it runs by any more (or cannot be read), so values are "
+       "compared one by one, without what becomes of keys in debt");
+  return print_changes(settings, std::move(document),
+                       changes_between(std::move(*values), *outcome.config));
 }
 
 Exit run_config_check(const Settings& settings, const std::string& file) {

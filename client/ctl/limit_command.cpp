@@ -96,11 +96,15 @@ Exit run_limit_get(const Settings& settings, const std::string& name) {
   constexpr std::pair<const char*, const char*> kOptional[] = {
       {"initial", "initial"},   {"note", "note"},     {"allowed", "allowed"},
       {"refused", "refused"},   {"tokens", "tokens"}, {"no place", "no_place"},
-      {"degraded", "degraded"}, {"undone", "undone"}, {"waited", "waited"},
-      {"shadow", "shadow_refused"}, {"banned", "banned"}, {"charged", "charged"},
-      {"credited", "credited"}, {"drained", "drained"}, {"overridden", "overridden"}};
+      {"degraded", "degraded"}, {"undone", "undone"}, {"waited", "waited"}};
+  constexpr std::pair<const char*, const char*> kRare[] = {
+      {"shadow", "shadow_refused"}, {"banned", "banned"},   {"charged", "charged"},
+      {"credited", "credited"},     {"drained", "drained"}, {"overridden", "overridden"}};
   for (const auto& [word, key] : kOptional) {
     if (row->find(key) != nullptr) lines.emplace_back(word, cell(*row, key));
+  }
+  for (const auto& [word, key] : kRare) {
+    if (number_at(*row, key) > 0) lines.emplace_back(word, cell(*row, key));
   }
   return print(settings, document, pairs(lines));
 }

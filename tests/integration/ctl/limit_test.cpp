@@ -22,9 +22,9 @@ TEST(LimitList, IsATable) {
 
   EXPECT_EQ(run.code, 0);
   EXPECT_EQ(run.out,
-            "LIMIT   RATE  BURST  ON-FULL  MAX-WAIT\n"
-            "slow    1/5s      1  share          1h\n"
-            "sms    100/m     20  deny           1h\n");
+            "LIMIT   RATE  BURST  ON-FULL  MAX-WAIT  MODE\n"
+            "slow    1/5s      1  share          1h  enforce\n"
+            "sms    100/m     20  deny           1h  enforce\n");
 }
 
 TEST(LimitGet, ShowsSettingsAndCounters) {
@@ -37,6 +37,10 @@ TEST(LimitGet, ShowsSettingsAndCounters) {
             "rate         100/m\n"
             "burst        20\n"
             "on-full      deny\n"
+            "mode         enforce\n"
+            "overrides    no\n"
+            "patterns     0\n"
+            "show-keys    hashed\n"
             "max-wait     1h\n"
             "max-waiting  1024\n"
             "thread-lease off\n"

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an operator asks about the settings and the host, beside a real daemon.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tool.hpp"
+
+namespace cutwater::ctl {
+namespace {
+
+const std::string kYaml =
+    "capacity: { keys: 1024 }\n"
+    "limits:\n"
+    "  api: { rate: 10/s, burst: 10 }\n"
+    "  tenant: { windows: [ 100/s, { rate: 1000/h, burst: 20 } ] }\n";
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(ConfigShow, NamesEverySettingsOrigin) {
+  Instance instance(kYaml);
+
+  const ProgramRun run = instance.tool({"config", "show"});
+
+  EXPECT_EQ(run.code, 0);
+  EXPECT_TRUE(has(run.out, "limits.api.burst")) << run.out;
+  EXPECT_TRUE(has(run.out, "default")) << run.out;
+}
+
+TEST(ConfigDiff, SaysWhatAFileWouldChange) {
+  Instance instance(kYaml);
+  const std::string other = instance.place().path() + "/other.yaml";
+  std::string yaml = kYaml;
+  yaml.replace(yaml.find("burst: 10"), 9, "burst: 5");
+  test::write_file(other, yaml);
+
+  const ProgramRun run = instance.tool({"config", "diff", other});
+  const auto json = instance.json({"config", "diff", other});
+
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_TRUE(has(run.out, "limits.api.burst")) << run.out;
+  bool found = false;
+  for (const auto& change : json["changes"]) {
+    if (change["path"] != "limits.api.burst") continue;
+    found = true;
+    EXPECT_EQ(change["now"], "10");
+    EXPECT_EQ(change["then"], "5");
+  }
+  EXPECT_TRUE(found) << run.out;
+}
+
+TEST(Doctor, LooksAtAHealthyInstanceAndAtADeadOne) {
+  Instance instance(kYaml);
+  const ProgramRun alive = instance.tool({"doctor"});
+  EXPECT_TRUE(has(alive.out, "were never asked: api, tenant")) << alive.out;
+
+  instance.daemon().kill();
+  const ProgramRun dead = instance.tool({"doctor"});
+  EXPECT_EQ(dead.code, 4);
+  EXPECT_TRUE(has(dead.out, "the daemon is not running")) << dead.out;
+}
+
+TEST(Completion, WorksInBash) {
+  const std::string line =
+      "source <(" + tool_program() +
+      " completion bash); COMP_WORDS=(cutwaterctl limit ex); COMP_CWORD=2; _cutwaterctl; "
+      "echo \"${COMPREPLY[@]}\"";
+
+  const ProgramRun run = test::run_program({"/bin/bash", "-c", line});
+
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_EQ(run.out, "explain\n");
+}
+
+TEST(Errors, AreDocumentsForScripts) {
+  Instance instance(kYaml);
+
+  const ProgramRun run = instance.tool({"limit", "get", "apo", "-o", "json"});
+
+  EXPECT_EQ(run.code, 6);
+  const auto document = parse(run.out);
+  EXPECT_EQ(document["error"]["code"], "unknown_name");
+  EXPECT_EQ(document["error"]["exit"], 6);
+  EXPECT_TRUE(has(run.err, "did you mean 'api'?"));
+}
+
+}  // namespace
+}  // namespace cutwater::ctl
