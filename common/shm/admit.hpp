@@ -86,7 +86,8 @@ Outcome look(const View& view, const AdmitAsk& ask, DecisionData& out) noexcept;
 
 /// Answer of an all-or-none ask. `verdict` is what to tell: of the limit that refuses with the
 /// longest wait, or, when all grant, of the tightest one; flags are those of all items together.
-/// `item[i]` is the answer of asks[i] by itself; receipts lie in the items, the verdict has none.
+/// `item[i]` is the answer of asks[i] by itself: in a set that was refused an item that grants says
+/// what is there, as nothing was taken. Receipts lie in the items, the verdict has none.
 struct AdmitAnswer {
   DecisionData verdict;
   std::array<DecisionData, kMaxAdmitItems> item;

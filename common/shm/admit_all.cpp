@@ -109,6 +109,21 @@ Stop look_at_all(const View& view, Set& set) noexcept {
   return stop;
 }
 
+/// One refuses, so nothing is taken from the others: what is there, not what would be left.
+Stop look_without_cost(const View& view, Set& set) noexcept {
+  for (std::size_t i = 0; i < set.size; ++i) {
+    Entry& entry = set.entry[i];
+    if (entry.answer.reason != Reason::Allowed || entry.ask.cost == 0) continue;
+    const std::uint8_t flags = entry.answer.flags;
+    if ((flags & Decision::kShadow) != 0) continue;
+    AdmitAsk bare = entry.ask;
+    bare.cost = 0;
+    const Tried seen = detail::look_subject(view, bare, entry.subject, entry.answer);
+    if (detail::outcome_of(seen) != Outcome::Answered) return {seen, static_cast<std::uint8_t>(i)};
+  }
+  return {Tried::Refused, 0};
+}
+
 bool charges(const Entry& entry) noexcept { return entry.ask.cost != 0; }
 
 /// Charges every entry that is no shadow, in order, or none of them.
@@ -200,6 +215,11 @@ Outcome decide_all(const View& view, std::span<const AdmitAsk> asks, bool chargi
     if (stop.tried == Tried::Changed) continue;
     const bool degraded = (set.entry[stop.entry].answer.flags & Decision::kDegraded) != 0;
     if (stop.tried == Tried::Lost && !degraded && ++lost < kAdmitRounds) continue;
+    if (stop.tried == Tried::Refused || stop.tried == Tried::Lost) {
+      const Stop bare = look_without_cost(view, set);
+      if (bare.tried == Tried::Changed) continue;
+      if (bare.tried != Tried::Refused) stop = bare;
+    }
     if (const Outcome end = detail::outcome_of(stop.tried); end != Outcome::Answered) {
       out.gone = set.entry[stop.entry].first;
       return end;

@@ -158,15 +158,27 @@ Tried look_subject(const View& view, const AdmitAsk& ask, const Subject& subject
   }
   DecisionData answer[kMaxWindows];
   bool granted = true;
-  for (std::uint8_t w = 0; w < subject.windows; ++w) {
+  const auto look_in = [&](std::uint8_t w, std::uint64_t cost) {
+    BucketAsk one = ask_of(ask, subject, w);
+    one.cost = cost;
     std::uint64_t hint = kNoSlot;
-    DecisionData& to = subject.windows == 1 ? out : answer[w];
-    const Outcome outcome = look_at(view, ask_of(ask, subject, w), subject.t, hint, to);
-    const Tried tried = tried_of(outcome, to);
+    return look_at(view, one, subject.t, hint, subject.windows == 1 ? out : answer[w]);
+  };
+  for (std::uint8_t w = 0; w < subject.windows; ++w) {
+    const Outcome outcome = look_in(w, ask.cost);
+    const Tried tried = tried_of(outcome, subject.windows == 1 ? out : answer[w]);
     if (outcome != Outcome::Answered) return tried;
     granted = granted && tried == Tried::Granted;
   }
-  if (subject.windows != 1) join(answer, subject.windows, out);
+  if (subject.windows != 1) {
+    // One refuses, so nothing is taken from the others: what is there, not what would be left.
+    for (std::uint8_t w = 0; !granted && w < subject.windows; ++w) {
+      if (answer[w].reason != Reason::Allowed) continue;
+      if (const Outcome again = look_in(w, 0); again != Outcome::Answered)
+        return tried_of(again, answer[w]);
+    }
+    join(answer, subject.windows, out);
+  }
   out.receipt = Receipt::None;
   out.slot = nullptr;
   return granted ? Tried::Granted : Tried::Refused;

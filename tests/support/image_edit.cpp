@@ -9,6 +9,7 @@
 
 #include "rule/token_clock.hpp"
 #include "shm/bucket_table.hpp"
+#include "shm/image.hpp"
 
 namespace cutwater::test {
 namespace {
@@ -168,6 +169,8 @@ void ImageEdit::add_pattern(shm::LimitRef limit, std::string_view pattern, std::
 }
 
 void ImageEdit::announce() {
+  const auto image = static_cast<int>(view_.current() & shm::kCurrentImageBit);
+  at(view_.image_head(view_.current())).crc32c = shm::image_crc(view_, image);
   std::uint64_t& word = view_.rules_control->current;
   __atomic_store_n(&word, view_.current() + (std::uint64_t{1} << shm::kCurrentGenerationShift),
                    __ATOMIC_RELEASE);
