@@ -43,7 +43,7 @@ inline constexpr std::uint32_t kMaxRampSteps = 8;
 inline constexpr std::uint64_t kMaxRampNs = 3600ULL * 1'000'000'000;
 inline constexpr std::uint32_t kMaxInstances = 16'384;
 inline constexpr std::uint64_t kMaxIdleNs = 3660ULL * 86'400 * 1'000'000'000;
-inline constexpr std::size_t kMaxClasses = 64;                  ///< names in `record` or `ignore`
+inline constexpr std::size_t kMaxClasses = 63;    ///< names in `record` and `ignore` together
 
 /// What a breaker may be in. Numbers are those of the state word and of the protocol.
 enum class BreakerState : std::uint8_t {
@@ -123,7 +123,7 @@ struct BreakerSettings {
   IgnoredResults ignored_results = IgnoredResults::ReturnPermit;
   LateResults late_results = LateResults::Drop;
   bool count_hanging = false;             ///< count-hanging-calls; needs the slow-rate threshold
-  std::vector<std::string> record;        ///< classes; at most kMaxClasses
+  std::vector<std::string> record;        ///< classes; with `ignore` at most kMaxClasses
   bool record_given = false;              ///< then what `record` does not name is a success
   std::vector<std::string> ignore;
 

@@ -19,6 +19,7 @@
 
 #include <cutwater/decision.hpp>
 
+#include "rule/breaker_class.hpp"
 #include "rule/breaker_rule.hpp"
 #include "shm/breaker_layout.hpp"
 #include "shm/counters.hpp"
@@ -172,6 +173,9 @@ BreakerSums sum_breaker_counters(const View& view, std::uint32_t index) noexcept
 /// Cell of a duration, and the longest duration that falls into a cell.
 std::size_t histogram_cell(std::int64_t duration_ns) noexcept;
 std::int64_t histogram_upper_ns(std::size_t cell) noexcept;
+
+/// What this breaker makes of a failure of that class.
+rule::ClassVerdict judge_class(const View& view, BreakerRef ref, std::string_view name) noexcept;
 
 /// The breaker of that name in the rules in force; index kNoLine when there is none.
 BreakerRef find_breaker(const View& view, std::string_view name) noexcept;

@@ -52,6 +52,16 @@ struct BreakerConfig {
 static_assert(sizeof(BreakerConfig) == 192 && std::is_standard_layout_v<BreakerConfig>);
 static_assert(offsetof(BreakerConfig, numbers) == 56);
 
+/// The class names that a breaker records or ignores; in the image, by breaker index.
+struct BreakerClasses {
+  std::uint16_t count;               ///< of entries in use
+  std::uint8_t record_given;         ///< a `record` list was written
+  std::uint8_t pad[5];
+  std::uint64_t entry[rule::kMaxClasses];   ///< rule::class_hash() | kClassIgnored
+};
+static_assert(sizeof(BreakerClasses) == 512);
+inline constexpr std::uint64_t kClassIgnored = std::uint64_t{1} << 63;
+
 /// One breaker's state; in `state`, by breaker index. It never moves.
 struct BreakerHead {
   /// lo = epoch:32 | 0:10 | attempts:8 | reason:6 | prev:3 | announced:1 | ramping:1 | state:3,

@@ -138,6 +138,7 @@ Result<BreakerChanges> BreakerPublisher::apply(std::uint8_t* image,
     auto changed = change(index, settings, now);
     if (!changed) return changed.error();
     ++(*changed ? changes.changed : changes.unchanged);
+    write_classes(index, settings);
   }
   return changes;
 }
@@ -236,7 +237,20 @@ Result<void> BreakerPublisher::add(const rule::BreakerSettings& settings, std::i
   record = {};
   record.length = static_cast<std::uint8_t>(settings.name.size());
   std::memcpy(record.text, settings.name.data(), settings.name.size());
+  write_classes(index, settings);
   return {};
+}
+
+void BreakerPublisher::write_classes(std::uint32_t index,
+                                     const rule::BreakerSettings& settings) noexcept {
+  BreakerClasses list{};
+  list.record_given = settings.record_given ? 1 : 0;
+  const auto add = [&](const std::string& name, std::uint64_t ignored) {
+    if (list.count < rule::kMaxClasses) list.entry[list.count++] = rule::class_hash(name) | ignored;
+  };
+  for (const std::string& name : settings.record) add(name, 0);
+  for (const std::string& name : settings.ignore) add(name, kClassIgnored);
+  reinterpret_cast<BreakerClasses*>(image_ + view_.image_breaker_classes_offset)[index] = list;
 }
 
 Result<bool> BreakerPublisher::change(std::uint32_t index, const rule::BreakerSettings& settings,

@@ -63,6 +63,7 @@ class BreakerPublisher {
 
   BreakerConfig& config(std::uint32_t index) noexcept;
   NameRecord& name(std::uint32_t index) noexcept;
+  void write_classes(std::uint32_t index, const rule::BreakerSettings& settings) noexcept;
   std::string_view name_at(std::uint32_t index) noexcept;
 
   Result<void> check(const std::vector<rule::BreakerSettings>& breakers) const;

@@ -205,6 +205,29 @@ void breaker_name(const View& view, std::uint64_t current, std::uint32_t index, 
   out[length] = 0;
 }
 
+rule::ClassVerdict judge_class(const View& view, BreakerRef ref, std::string_view name) noexcept {
+  for (int read = 0; read < kConfigReads; ++read) {
+    const std::uint64_t current = view.current();
+    if (ref.index >= view.breaker_count) break;
+    const auto& list = reinterpret_cast<const BreakerClasses*>(
+        view.image[current & kCurrentImageBit] + view.image_breaker_classes_offset)[ref.index];
+    const std::size_t count = std::min<std::size_t>(read_once(list.count), rule::kMaxClasses);
+    const rule::ClassVerdict verdict =
+        rule::judge_class(name, read_once(list.record_given) != 0, [&](std::uint64_t hash) {
+          rule::Listed listed = rule::Listed::No;
+          for (std::size_t i = 0; i < count; ++i) {
+            const std::uint64_t entry = read_once(list.entry[i]);
+            if ((entry & ~kClassIgnored) != hash) continue;
+            if ((entry & kClassIgnored) != 0) return rule::Listed::Ignore;
+            listed = rule::Listed::Record;
+          }
+          return listed;
+        });
+    if (view.current() == current) return verdict;
+  }
+  return rule::default_verdict(name);
+}
+
 BreakerRef find_breaker(const View& view, std::string_view wanted) noexcept {
   for (int read = 0; read < kConfigReads; ++read) {
     const std::uint64_t current = view.current();

@@ -53,6 +53,8 @@ constexpr RegionRule kRegionRules[] = {
      "breaker settings"},
     {FileKind::Rules, RegionKind::ImageBreakerNames, sizeof(NameRecord), 0, 65'535, 64, true,
      "breaker names"},
+    {FileKind::Rules, RegionKind::ImageBreakerClasses, sizeof(BreakerClasses), 0, 65'535, 64, true,
+     "breaker classes"},
     {FileKind::State, RegionKind::Breaker, sizeof(BreakerHead), 0, 65'535, 64, false, "breakers"},
     {FileKind::State, RegionKind::BreakerMemory, kCacheLine, 0, std::uint64_t{1} << 26, 64, false,
      "breaker memory"},
@@ -183,6 +185,7 @@ Result<void> check_together(const HeaderSet& headers) {
   const Region& stripes = *find_region(stats, RegionKind::Stripes);
   const std::uint64_t breakers = find_region(rules, RegionKind::ImageBreakers)->count;
   if (find_region(rules, RegionKind::ImageBreakerNames)->count != breakers ||
+      find_region(rules, RegionKind::ImageBreakerClasses)->count != breakers ||
       find_region(state, RegionKind::Breaker)->count != breakers) {
     return damaged(FileKind::State, "holds another number of breakers than `rules`");
   }
@@ -314,6 +317,8 @@ View view_of(const HeaderSet& headers, const std::array<std::uint8_t*, 3>& bases
   const Region& memory = region(FileKind::State, RegionKind::BreakerMemory);
   view.image_breakers_offset = region(FileKind::Rules, RegionKind::ImageBreakers).offset;
   view.image_breaker_names_offset = region(FileKind::Rules, RegionKind::ImageBreakerNames).offset;
+  view.image_breaker_classes_offset =
+      region(FileKind::Rules, RegionKind::ImageBreakerClasses).offset;
   view.breakers = reinterpret_cast<BreakerHead*>(state + breakers.offset);
   view.breaker_count = static_cast<std::uint32_t>(breakers.count);
   view.breaker_memory = state + memory.offset;

@@ -72,6 +72,7 @@ void plan_rules(Planner& plan, const Capacity& capacity) {
       {RegionKind::ImageCalendars, sizeof(CalendarRecord), capacity.calendars},
       {RegionKind::ImageBreakers, sizeof(BreakerConfig), capacity.breakers},
       {RegionKind::ImageBreakerNames, sizeof(NameRecord), capacity.breakers},
+      {RegionKind::ImageBreakerClasses, sizeof(BreakerClasses), capacity.breakers},
   };
   std::uint64_t end = sizeof(ImageHead);
   for (const Part& part : parts) end = round_up(end, kCacheLine) + part.stride * part.count;

@@ -36,7 +36,7 @@ inline constexpr std::int64_t kEpochLeadNs = 1'000'000'000;        // segment ti
 enum class FileKind : std::uint32_t { Rules = 0, State = 1, Stats = 2 };
 enum class ClockKind : std::uint32_t { Boottime = 0, Stepped = 1 };
 
-/// Kinds of regions. Numbers are stable; 19.. are left for bulkheads. What the breakers' regions
+/// Kinds of regions. Numbers are stable; 20.. are left for bulkheads. What the breakers' regions
 /// hold: shm/breaker_layout.hpp.
 enum class RegionKind : std::uint32_t {
   None = 0,
@@ -59,6 +59,7 @@ enum class RegionKind : std::uint32_t {
                      ///< + BreakerCounters[breakers]
   Events = 17,       ///< stats: EventRecord[]
   Tops = 18,         ///< stats: TopRecord[], flags = how many of them each limit has
+  ImageBreakerClasses = 19,  ///< rules, offset inside an image: BreakerClasses[]
 };
 
 struct Region {

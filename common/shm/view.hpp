@@ -36,6 +36,7 @@ struct View {
   std::uint32_t calendar_count = 0;
   std::uint64_t image_breakers_offset = 0;
   std::uint64_t image_breaker_names_offset = 0;
+  std::uint64_t image_breaker_classes_offset = 0;
   std::uint32_t breaker_count = 0;     ///< capacity: indexes 0..breaker_count-1
   std::uint32_t breaker_lines = 0;     ///< lines of the breaker memory
   // state

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Classes of outcomes: the name of why a call failed, and what a breaker makes of it.
+//
+// Built in: timeout, connect, reset, dns, tls; http-NNN, which lies inside http-4xx or http-5xx;
+// grpc:CODE; errno:NAME; local (this process is out of something: it says nothing about the
+// dependency); exception (any other); result (a value that a test called bad); own (refused by a
+// part of ours). A program adds names of its own. A name's most specific entry in `ignore` or
+// `record` decides, on a tie `ignore`; a `record` list makes everything it does not name a success;
+// then the defaults; then it is a failure. Rules O1-O3.
+// Names in shared memory are 63-bit hashes: a list is compared, never printed from there.
+// Thread safety: values and pure functions.
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+namespace cutwater::rule {
+
+enum class ClassVerdict : std::uint8_t { Failure = 0, Ignored = 1, Success = 2, Cancelled = 3 };
+
+/// Hash of a class name as lists hold it: 63 bits, never 0.
+std::uint64_t class_hash(std::string_view name) noexcept;
+
+/// What a list says of one name.
+enum class Listed : std::uint8_t { No = 0, Record = 1, Ignore = 2 };
+
+/// `lookup(hash)` is what the breaker's own lists say of a name; `record_given` whether it has a
+/// `record` list at all.
+template <class Lookup>
+ClassVerdict judge_class(std::string_view name, bool record_given, Lookup lookup) noexcept;
+
+/// The group a name lies in: "http-503" in "http-5xx"; empty when it lies in none.
+std::string_view group_of(std::string_view name) noexcept;
+/// What holds where no list says anything.
+ClassVerdict default_verdict(std::string_view name) noexcept;
+
+/// Number of a name's counter among the failures by class, below 32: its own for what is built in,
+/// one for all names of programs.
+std::uint8_t class_counter(std::string_view name) noexcept;
+/// Name of a counter; empty when it has none.
+std::string_view counter_name(std::uint8_t counter) noexcept;
+
+template <class Lookup>
+ClassVerdict judge_class(std::string_view name, bool record_given, Lookup lookup) noexcept {
+  if (name == "own" || name == "cancelled") return ClassVerdict::Cancelled;
+  for (const std::string_view one : {name, group_of(name)}) {
+    if (one.empty()) continue;
+    const Listed listed = lookup(class_hash(one));
+    if (listed == Listed::Ignore) return ClassVerdict::Ignored;
+    if (listed == Listed::Record) return ClassVerdict::Failure;
+  }
+  return record_given ? ClassVerdict::Success : default_verdict(name);
+}
+
+}  // namespace cutwater::rule
