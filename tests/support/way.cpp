@@ -5,6 +5,8 @@
 #include <cstdlib>
 
 #include "src/connection.hpp"
+#include "src/core.hpp"
+#include "src/settings.hpp"
 #include "support/daemon_process.hpp"
 
 namespace cutwater::test {
@@ -35,6 +37,7 @@ class InMemoryWay final : public Way {
 
   Client& client() override { return *client_; }
   Client& client_of_child() override { return *client_; }
+  const shm::View& view() override { return client_->core().view(); }
 
  private:
   SteppedClock clock_;
@@ -53,8 +56,10 @@ T need(Result<T> result, const std::string& what) {
   return std::move(*result);
 }
 
-class MappedWay final : public Way {
+class DaemonWay final : public Way {
  public:
+  explicit DaemonWay(bool asks) : asks_(asks) {}
+
   Result<void> open(const std::string& yaml) override {
     place_.write_config(with_capacity(yaml));
     DaemonOptions options;
@@ -65,21 +70,22 @@ class MappedWay final : public Way {
       return Error{code == kExitInvalidConfig ? Errc::InvalidConfig : Errc::NoDaemon,
                    daemon_->log()};
     }
-    client_ = std::make_unique<Client>(attach());
+    client_ = std::make_unique<Client>(attach(asks_));
+    if (asks_) mapped_ = std::make_unique<Client>(attach(false));
     link_ = std::make_unique<client::Connection>(
         need(client::Connection::connect(place_.socket(), patience()), "connect"));
     need(link_->hello(client::hello_for("steer", wire::Want::Ask), patience()), "hello");
-    zero_ = client_->now();
+    zero_ = mapped().now();
     return {};
   }
 
   void at(Nanos t) override {
-    if (zero_ + t <= client_->now()) return;
+    if (zero_ + t <= mapped().now()) return;
     wire::Steer step;
     step.verb = wire::kVerbClockStep;
     step.arguments.set("to_ns", static_cast<std::uint64_t>((zero_ + t).count()));
     const wire::SteerAnswer answer = need(link_->steer(step, patience()), "clock.step");
-    if (answer.code == wire::kSteerDone && client_->now() == zero_ + t) return;
+    if (answer.code == wire::kSteerDone && mapped().now() == zero_ + t) return;
     std::fprintf(stderr, "clock.step: %s\n", answer.text.c_str());
     std::abort();
   }
@@ -96,21 +102,30 @@ class MappedWay final : public Way {
   Client& client() override { return *client_; }
 
   Client& client_of_child() override {
-    child_ = std::make_unique<Client>(attach());
+    child_ = std::make_unique<Client>(attach(asks_));
     return *child_;
   }
 
+  const shm::View& view() override { return mapped().core().view(); }
   std::string address() const override { return place_.address(); }
   std::string log() const override { return daemon_->log(); }
 
  private:
-  Client attach() const {
-    return need(Client::open(place_.address(), {.name = "way", .timeout = kWatchdog}), "open");
+  Client attach(bool asks) const {
+    ClientOptions options;
+    options.name = "way";
+    options.timeout = kWatchdog;
+    options.ask_timeout = client::kAskTimeoutMax;
+    options.log = [](std::string_view) {};
+    return need(Client::open(place_.address() + (asks ? "?ask" : ""), options), "open");
   }
+  Client& mapped() { return mapped_ ? *mapped_ : *client_; }
 
+  const bool asks_;
   ScratchPlace place_;
   std::unique_ptr<DaemonProcess> daemon_;
   std::unique_ptr<Client> client_, child_;
+  std::unique_ptr<Client> mapped_;       // where the asking one has no memory to look at
   std::unique_ptr<client::Connection> link_;
   Nanos zero_{0};
 };
@@ -120,7 +135,8 @@ class MappedWay final : public Way {
 const std::vector<WayMaker>& every_way() {
   static const std::vector<WayMaker> ways = {
       {"InMemory", [] { return std::unique_ptr<Way>(new InMemoryWay); }},
-      {"Mapped", [] { return std::unique_ptr<Way>(new MappedWay); }},
+      {"Mapped", [] { return std::unique_ptr<Way>(new DaemonWay(false)); }},
+      {"Asked", [] { return std::unique_ptr<Way>(new DaemonWay(true)); }},
   };
   return ways;
 }

@@ -20,6 +20,8 @@
 
 #include <cutwater/client.hpp>
 
+#include "shm/view.hpp"
+
 namespace cutwater::test {
 
 class Way {
@@ -41,6 +43,8 @@ class Way {
   /// In a forked child: the client to ask there. Its own where a process can have one, else the
   /// inherited one.
   virtual Client& client_of_child() = 0;
+  /// The memory where its questions are decided.
+  virtual const shm::View& view() = 0;
   /// Where `cutwaterctl` finds it; empty where it cannot.
   virtual std::string address() const { return {}; }
   /// What a daemon wrote to its log; empty where there is none.
@@ -57,6 +61,7 @@ struct WayMaker {
 /// InMemory: Client::in_memory() with a SteppedClock.
 /// Mapped: Client::open() at a real cutwaterd of its own that was started with --clock=stepped. The
 /// clock is moved and the configuration reloaded by STEER, as an operator does.
+/// Asked: the same, but its client asks the daemon over the socket (`unix:PATH?ask`).
 const std::vector<WayMaker>& every_way();
 
 }  // namespace cutwater::test

@@ -17,7 +17,7 @@ namespace {
 class Flood : public EveryWay {
  protected:
   bool in_memory() const { return GetParam().name == std::string_view("InMemory"); }
-  const shm::View& view() { return way->client().core().view(); }
+  const shm::View& view() { return way->view(); }
 };
 
 INSTANTIATE_TEST_SUITE_P(Ways, Flood, ::testing::ValuesIn(every_way()), way_name);

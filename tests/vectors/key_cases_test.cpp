@@ -16,7 +16,7 @@ using namespace std::string_literals;
 
 class KeyCases : public EveryWay {
  protected:
-  const shm::View& view() { return way->client().core().view(); }
+  const shm::View& view() { return way->view(); }
 
   /// Every byte of buckets and overflow words.
   std::string bucket_bytes() {
