@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "src/all_elsewhere.hpp"
 #include "src/core.hpp"
 #include "src/decide.hpp"
 #include "src/elsewhere.hpp"
@@ -78,6 +79,7 @@ void count(const Prepared& list, bool allowed, const shm::AdmitAnswer& answer) n
 
 Admission Client::ask_all(std::span<const LimitAsk> asks, bool charge) noexcept {
   Admission out;
+  if (detail::AllElsewhere::ask(asks, charge, out)) return out;
   const LimitState* of = nullptr;
   Prepared list;
   const Reason bad = prepare(asks, list, &of, out.index_);

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "wire/ask_message.hpp"
+#include "wire/enter_message.hpp"
 #include "wire/tokens.hpp"
 
 namespace cutwater::client {
@@ -77,13 +77,29 @@ void fill_error(std::uint64_t code, DecisionData& out) noexcept {
   out.base_t = kGoneHintNs;
 }
 
-bool fill(const Tokens& tokens, std::size_t at, const DecisionTaking& taking, AskReceipt receipt,
-          std::uint32_t item, DecisionData& out) noexcept {
+void begin(const DecisionTaking& taking, DecisionData& out) noexcept {
   out = DecisionData{};
   out.decided_by = DecidedBy::Socket;
   out.computed = true;
   out.t = taking.stamp_ns;
   out.owner = taking.state;
+}
+
+/// A granted charge is remembered by the daemon.
+void keep_receipt(const DecisionTaking& taking, AskReceipt receipt, std::uint32_t item,
+                  DecisionData& out) noexcept {
+  const bool refused_shadow = (out.flags & Decision::kShadow) != 0;
+  if (out.reason != Reason::Allowed || taking.look || taking.cost == 0 || refused_shadow) return;
+  out.receipt = Receipt::Remembered;
+  out.cost = static_cast<std::int64_t>(taking.cost);
+  out.slot = reinterpret_cast<void*>(std::uintptr_t{receipt.request});
+  out.tag = item;
+  out.level = receipt.session;
+}
+
+bool fill(const Tokens& tokens, std::size_t at, const DecisionTaking& taking, AskReceipt receipt,
+          std::uint32_t item, DecisionData& out) noexcept {
+  begin(taking, out);
   Fields fields(tokens, at);
   const std::uint64_t reason = fields.number(0);
   if (!fields.good()) return false;
@@ -100,14 +116,7 @@ bool fill(const Tokens& tokens, std::size_t at, const DecisionTaking& taking, As
   out.flags = static_cast<std::uint8_t>(fields.number(0));
   out.would = static_cast<Reason>(fields.number(0, false));
   if (!fields.good()) return false;
-  const bool refused_shadow = (out.flags & Decision::kShadow) != 0;
-  if (out.reason == Reason::Allowed && !taking.look && taking.cost != 0 && !refused_shadow) {
-    out.receipt = Receipt::Remembered;
-    out.cost = static_cast<std::int64_t>(taking.cost);
-    out.slot = reinterpret_cast<void*>(std::uintptr_t{receipt.request});
-    out.tag = item;
-    out.level = receipt.session;
-  }
+  keep_receipt(taking, receipt, item, out);
   return true;
 }
 
@@ -141,11 +150,20 @@ void put_acquire(std::string& frame, AcquireHead head, std::string_view limit,
   for (std::size_t i = 0; i < keys.size(); ++i) put_item(frame, i == 0 ? limit : "", keys[i], cost);
 }
 
-void put_peek(std::string& frame, std::string_view limit, std::string_view key,
-              std::uint64_t cost) {
+void put_peek(std::string& frame, std::span<const NamedAsk> asks) {
   wire::put_array_head(frame, 1);
-  wire::put_array_head(frame, 1);
-  put_item(frame, limit, key, cost);
+  wire::put_array_head(frame, asks.size());
+  for (const NamedAsk& ask : asks) put_item(frame, ask.limit, ask.key, ask.cost);
+}
+
+void put_enter(std::string& frame, AcquireHead head, std::span<const NamedAsk> asks) {
+  wire::put_array_head(frame, 5);
+  wire::put_unsigned(frame, head.ttl_ns);
+  wire::put_unsigned(frame, head.max_wait_ns);
+  wire::put_array_head(frame, asks.size());
+  for (const NamedAsk& ask : asks) put_item(frame, ask.limit, ask.key, ask.cost);
+  wire::put_nil(frame);
+  wire::put_nil(frame);
 }
 
 void put_refund(std::string& frame, std::uint32_t request, std::uint32_t item) {
@@ -165,6 +183,29 @@ bool take_decisions(std::string_view payload, const DecisionTaking& taking, AskR
     if (!fill(*tokens, at, taking, receipt, i, taking.out[i].data())) return false;
     at = (*tokens)[at].next;
   }
+  return true;
+}
+
+bool take_admission(std::string_view payload, const DecisionTaking& taking, AskReceipt receipt,
+                    std::size_t& index) {
+  const auto answer = wire::decode<wire::EnterAnswer>(payload);
+  if (!answer || taking.out.size() != 1) return false;
+  const wire::Admission& told = answer->admission;
+  DecisionData& out = taking.out[0].data();
+  begin(taking, out);
+  index = told.index;
+  if (told.is_error()) {
+    fill_error(told.reason, out);
+    return true;
+  }
+  out.reason = static_cast<Reason>(told.reason);
+  out.mult = told.remaining;
+  out.base_t = duration(told.retry_after_ns);
+  out.base_n = duration(told.reset_after_ns);
+  out.burst = duration(told.wait_ns);
+  out.window = told.window;
+  out.flags = static_cast<std::uint8_t>(told.flags);
+  keep_receipt(taking, receipt, 0, out);
   return true;
 }
 

@@ -31,9 +31,14 @@ std::size_t keys_of_frame(std::span<const std::string_view> keys, std::size_t ma
 /// ACQUIRE of all these keys. Appends to `frame`, as all writers here do.
 void put_acquire(std::string& frame, AcquireHead head, std::string_view limit,
                  std::span<const std::string_view> keys, std::uint64_t cost);
-/// PEEK of one key.
-void put_peek(std::string& frame, std::string_view limit, std::string_view key,
-              std::uint64_t cost);
+/// One item with a limit of its own.
+struct NamedAsk {
+  std::string_view limit, key;
+  std::uint64_t cost = 1;
+};
+/// PEEK, and ENTER of limits alone.
+void put_peek(std::string& frame, std::span<const NamedAsk> asks);
+void put_enter(std::string& frame, AcquireHead head, std::span<const NamedAsk> asks);
 /// REFUND of one whole charge.
 void put_refund(std::string& frame, std::uint32_t request, std::uint32_t item);
 
@@ -48,13 +53,17 @@ struct AskReceipt {
 /// unknown or forbidden name: with a hint, as where a limit is gone), KeyTooLong, InvalidArgument.
 /// `cost` is that of every item; `look`: no receipts.
 struct DecisionTaking {
-  detail::LimitState* state = nullptr;
+  detail::LimitState* state = nullptr;   ///< nullptr: the owners are the caller's to set
   std::span<Decision> out;
   std::uint64_t cost = 1;
   bool look = false;
   std::int64_t stamp_ns = 0;
 };
 bool take_decisions(std::string_view payload, const DecisionTaking& taking, AskReceipt receipt);
+
+/// The answer of an ENTER; `index`: which item it is about.
+bool take_admission(std::string_view payload, const DecisionTaking& taking, AskReceipt receipt,
+                    std::size_t& index);
 
 /// The one pair of a REFUND's answer.
 bool take_refund(std::string_view payload, std::uint16_t& code, std::uint64_t& tokens);

@@ -6,7 +6,6 @@
 #include <exception>
 
 #include "base/clock.hpp"
-#include "src/ask_codec.hpp"
 
 namespace cutwater::client {
 namespace {
@@ -70,6 +69,18 @@ struct DecisionsCall : Call {
   }
 };
 
+struct EnterCall : DecisionsCall {
+  std::size_t index = 0;
+  Decision verdict;
+
+  static bool on_answer(Call& call, std::string_view payload) {
+    auto& self = static_cast<EnterCall&>(call);
+    self.taking.stamp_ns = boottime_ns() + self.socket->clock_offset_ns();
+    return take_admission(payload, self.taking, {self.request, self.socket->session_number()},
+                          self.index);
+  }
+};
+
 struct RefundCall : Call {
   RefundTold told;
   static bool on_answer(Call& call, std::string_view payload) {
@@ -122,10 +133,43 @@ AskEnd ask_decisions(AskSocket& socket, detail::LimitState& state,
   Frame frame(socket, call);
   return frame.run(deadline_ns, [&](std::string& bytes) {
     const std::string_view name = state.owner.name;
-    if (wanted.look) return put_peek(bytes, name, keys[0], wanted.cost);
+    const NamedAsk looked{name, keys[0], wanted.cost};
+    if (wanted.look) return put_peek(bytes, {&looked, 1});
     const auto wait = static_cast<std::uint64_t>(std::max<std::int64_t>(wanted.max_wait.count(), 0));
     put_acquire(bytes, {time_left(deadline_ns), wait}, name, keys.first(done), wanted.cost);
   });
+}
+
+AskEnd ask_enter(AskSocket& socket, std::span<const NamedAsk> asks, DecisionData& out,
+                 std::size_t& index, std::int64_t deadline_ns) noexcept {
+  EnterCall call;
+  call.type = wire::MessageType::Enter;
+  call.items = static_cast<std::uint32_t>(asks.size());
+  call.take = EnterCall::on_answer;
+  call.socket = &socket;
+  call.taking.out = {&call.verdict, 1};
+  Frame frame(socket, call);
+  const AskEnd end = frame.run(deadline_ns, [&](std::string& bytes) {
+    put_enter(bytes, {time_left(deadline_ns), 0}, asks);
+  });
+  if (end == AskEnd::Answered) {
+    out = call.verdict.data();
+    index = call.index;
+  }
+  return end;
+}
+
+AskEnd ask_peek(AskSocket& socket, std::span<const NamedAsk> asks, std::span<Decision> out,
+                std::int64_t deadline_ns) noexcept {
+  DecisionsCall call;
+  call.type = wire::MessageType::Peek;
+  call.items = static_cast<std::uint32_t>(asks.size());
+  call.take = DecisionsCall::on_answer;
+  call.socket = &socket;
+  call.taking.out = out;
+  call.taking.look = true;
+  Frame frame(socket, call);
+  return frame.run(deadline_ns, [&](std::string& bytes) { put_peek(bytes, asks); });
 }
 
 AskEnd ask_refund(AskSocket& socket, const DecisionData& data, RefundTold& told,

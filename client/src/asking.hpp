@@ -10,6 +10,7 @@
 
 #include <cutwater/limit.hpp>
 
+#include "src/ask_codec.hpp"
 #include "src/ask_socket.hpp"
 #include "src/limit_state.hpp"
 #include "wire/ask_message.hpp"
@@ -28,6 +29,15 @@ struct Wanted {
 AskEnd ask_decisions(AskSocket& socket, detail::LimitState& state,
                      std::span<const std::string_view> keys, const Wanted& wanted,
                      std::span<Decision> out, std::size_t& done, std::int64_t deadline_ns) noexcept;
+
+/// ENTER of 1..8 limits, all or none. `out` is the verdict, with a receipt when something was
+/// charged (its `tag`, the item, is 0); `index` the item it is about. The owner is the caller's to
+/// set.
+AskEnd ask_enter(AskSocket& socket, std::span<const NamedAsk> asks, DecisionData& out,
+                 std::size_t& index, std::int64_t deadline_ns) noexcept;
+/// PEEK of several limits, each by itself.
+AskEnd ask_peek(AskSocket& socket, std::span<const NamedAsk> asks, std::span<Decision> out,
+                std::int64_t deadline_ns) noexcept;
 
 struct RefundTold {
   std::uint16_t code = 0;        ///< 0, or a wire::ItemError

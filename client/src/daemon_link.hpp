@@ -78,6 +78,13 @@ class DaemonLink {
   void answer_absent(detail::LimitState& state, std::string_view key, const Ask& ask,
                      detail::AskKind kind, Decision& out) noexcept;
 
+  /// What IfAbsent::InProcess decides by now; nullptr: not that choice.
+  Client::Core* in_process() const noexcept {
+    const bool chosen = settings_.if_absent == IfAbsent::InProcess && !settings_.off;
+    return chosen ? in_process_.get() : nullptr;
+  }
+  void count_degraded() noexcept { degraded_.fetch_add(1, std::memory_order_relaxed); }
+
   /// An ask over the socket was answered, or was not and why.
   void on_answered() noexcept;
   void on_unanswered(AskEnd end, AskSocket& socket) noexcept;

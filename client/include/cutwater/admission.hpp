@@ -24,6 +24,10 @@
 
 namespace cutwater {
 
+namespace detail {
+struct AllElsewhere;
+}
+
 /// Most limits of one ask.
 inline constexpr std::size_t kMaxLimitsAtOnce = 8;
 
@@ -59,12 +63,14 @@ class CUTWATER_EXPORT Admission {
   /// All of it as one answer, without a receipt.
   const Decision& verdict() const noexcept { return verdict_; }
   /// What each limit of the list answered by itself; empty for a bad argument. The receipts lie
-  /// here: Client::refund() spends them all, Limit::refund() one.
+  /// here: Client::refund() spends them all, Limit::refund() one. A daemon that is asked answers
+  /// for all of them at once: each then says what the verdict says.
   std::span<const Decision> each() const noexcept { return {each_.data(), count_}; }
   std::span<Decision> each() noexcept { return {each_.data(), count_}; }
 
  private:
   friend class Client;
+  friend struct detail::AllElsewhere;
   Decision verdict_;
   std::array<Decision, kMaxLimitsAtOnce> each_;
   std::size_t count_ = 0;

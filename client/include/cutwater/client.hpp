@@ -139,8 +139,7 @@ class CUTWATER_EXPORT Client {
   Result<Limit> limit(std::string_view name);
 
   /// Several limits as one ask, all or none (<cutwater/admission.hpp>): 1..8 limits of this client,
-  /// each with a key of its own. Decided in mapped memory; where none is mapped the answer is
-  /// Reason::Degraded. peek_all: what acquire_all would answer; writes nothing at all.
+  /// each with a key of its own; one frame where the daemon is asked. peek_all: what acquire_all would answer; writes nothing at all.
   Admission acquire_all(std::span<const LimitAsk> asks) noexcept;
   Admission acquire_all(std::initializer_list<LimitAsk> asks) noexcept;
   Admission peek_all(std::span<const LimitAsk> asks) noexcept;
@@ -170,7 +169,8 @@ class CUTWATER_EXPORT Client {
   Core& core() noexcept { return *core_; }
 
  private:
-  Admission ask_all(std::span<const LimitAsk> asks, bool charge) noexcept;
+  friend struct detail::AllElsewhere;
+  static Admission ask_all(std::span<const LimitAsk> asks, bool charge) noexcept;
 
   explicit Client(std::unique_ptr<Core> core) noexcept;
   std::unique_ptr<Core> core_;

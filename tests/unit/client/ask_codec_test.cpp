@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "wire/ask_message.hpp"
+#include "wire/enter_message.hpp"
 
 namespace cutwater::client {
 namespace {
@@ -38,9 +38,10 @@ TEST(AskCodec, AcquireIsTheMessageByteForByte) {
   }
 }
 
-TEST(AskCodec, PeekAndRefundAreTheMessagesByteForByte) {
+TEST(AskCodec, PeekEnterAndRefundAreTheMessagesByteForByte) {
   std::string peek, refund;
-  put_peek(peek, "api", std::string_view("a\0b", 3), 7);
+  const NamedAsk asks[] = {{"api", std::string_view("a\0b", 3), 7}, {"tenant", "", 1}};
+  put_peek(peek, {asks, 1});
   put_refund(refund, 4'000'000'000U, 255);
 
   wire::Peek message;
@@ -49,6 +50,14 @@ TEST(AskCodec, PeekAndRefundAreTheMessagesByteForByte) {
   wire::Refund back;
   back.items.push_back({4'000'000'000U, 255, std::nullopt});
   EXPECT_EQ(refund, wire::encode(back).value());
+
+  std::string bytes;
+  put_enter(bytes, {9, 8}, asks);
+  wire::Enter enter;
+  enter.ttl_ns = 9;
+  enter.max_wait_ns = 8;
+  enter.items = {message.items[0], {"tenant", "", 1, 0}};
+  EXPECT_EQ(bytes, wire::encode(enter).value());
 }
 
 TEST(AskCodec, FramesTakeAsManyKeysAsFit) {

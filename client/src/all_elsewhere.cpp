@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// acquire_all() and peek_all() where the limits are not decided in mapped memory: one ENTER, or one
+// PEEK whose answers are joined as shm::look_all() joins them, or if_absent.
+#include "src/all_elsewhere.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/clock.hpp"
+#include "src/asking.hpp"
+#include "src/core.hpp"
+#include "src/daemon_link.hpp"
+#include "src/decide.hpp"
+#include "src/limit_of.hpp"
+
+namespace cutwater {
+namespace {
+
+using client::AskEnd;
+using client::DaemonLink;
+
+/// What comes of a list, in its order.
+struct Joined {
+  Decision verdict;
+  std::array<Decision, kMaxLimitsAtOnce> each;
+  std::size_t index = 0;               ///< of the item the verdict is of
+};
+
+bool refuses(const Decision& d) noexcept { return !d.allowed(); }
+
+/// Of those that refuse the longest wait decides; while none does, the least remaining.
+std::size_t decisive_of(std::span<const Decision> each) noexcept {
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < each.size(); ++i) {
+    const Decision& one = each[i];
+    const Decision& so_far = each[best];
+    if (refuses(one) != refuses(so_far)) {
+      if (refuses(one)) best = i;
+    } else if (refuses(one) ? one.retry_after() > so_far.retry_after()
+                            : one.remaining() < so_far.remaining()) {
+      best = i;
+    }
+  }
+  return best;
+}
+
+/// A limit named twice with the same key counts the sum: `place[i]` is the first of its kind.
+std::size_t merge(std::span<const LimitAsk> asks, std::span<client::NamedAsk> named,
+                  std::span<std::size_t> place) noexcept {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < asks.size(); ++i) {
+    const std::string_view limit = asks[i].limit.name();
+    std::size_t at = 0;
+    while (at < count && (named[at].limit != limit || named[at].key != asks[i].key)) ++at;
+    if (at == count) named[count++] = {limit, asks[i].key, 0};
+    named[at].cost += asks[i].cost;
+    place[i] = at;
+  }
+  return count;
+}
+
+/// The verdict of answers that stand each by itself.
+DecisionData join(std::span<const Decision> each, std::size_t decisive) noexcept {
+  DecisionData out = each[decisive].data();
+  out.receipt = Receipt::None;
+  out.mult = each[decisive].remaining();
+  std::int64_t reset = 0;
+  for (const Decision& one : each) {
+    out.mult = std::min<std::uint64_t>(out.mult, one.remaining());
+    reset = std::max<std::int64_t>(reset, one.reset_after().count());
+    out.flags |= one.data().flags;
+  }
+  out.base_n = reset;
+  return out;
+}
+
+/// The answers of an ENTER: the verdict, and one receipt an item.
+AskEnd enter(client::AskSocket& socket, std::span<const LimitAsk> asks, Joined& out,
+             std::int64_t deadline_ns) noexcept {
+  std::array<client::NamedAsk, kMaxLimitsAtOnce> named;
+  for (std::size_t i = 0; i < asks.size(); ++i) {
+    named[i] = {asks[i].limit.name(), asks[i].key, asks[i].cost};
+  }
+  DecisionData& verdict = out.verdict.data();
+  const AskEnd end = client::ask_enter(socket, {named.data(), asks.size()}, verdict, out.index,
+                                       deadline_ns);
+  out.index = std::min(out.index, asks.size() - 1);
+  for (std::size_t i = 0; i < asks.size(); ++i) {
+    DecisionData& one = out.each[i].data();
+    one = verdict;
+    one.cost = static_cast<std::int64_t>(asks[i].cost);
+    one.tag = i;
+    if (asks[i].cost == 0) one.receipt = Receipt::None;
+  }
+  verdict.receipt = Receipt::None;
+  return end;
+}
+
+/// The same of a PEEK, whose answers stand each by itself.
+AskEnd look(client::AskSocket& socket, std::span<const LimitAsk> asks, Joined& out,
+            std::int64_t deadline_ns) noexcept {
+  std::array<client::NamedAsk, kMaxLimitsAtOnce> named;
+  std::array<std::size_t, kMaxLimitsAtOnce> place{};
+  std::array<Decision, kMaxLimitsAtOnce> each;
+  const std::size_t count = merge(asks, named, place);
+  const AskEnd end =
+      client::ask_peek(socket, {named.data(), count}, {each.data(), count}, deadline_ns);
+  if (end != AskEnd::Answered) return end;
+  const std::size_t decisive = decisive_of({each.data(), count});
+  out.verdict.data() = join({each.data(), count}, decisive);
+  for (std::size_t i = asks.size(); i-- > 0;) {
+    out.each[i].data() = each[place[i]].data();
+    if (place[i] == decisive) out.index = i;
+  }
+  return end;
+}
+
+}  // namespace
+
+namespace detail {
+
+AskEnd AllElsewhere::over_socket(std::span<const LimitAsk> asks, bool charge, DaemonLink& link,
+                                 client::AskSocket& socket, Admission& out) noexcept {
+  const std::int64_t deadline = boottime_ns() + link.settings().ask_timeout.count();
+  Joined joined;
+  const AskEnd end = charge ? enter(socket, asks, joined, deadline)
+                            : look(socket, asks, joined, deadline);
+  if (end != AskEnd::Answered && end != AskEnd::Failed) {
+    link.on_unanswered(end, socket);
+    return end;
+  }
+  link.on_answered();
+  if (end == AskEnd::Failed) {
+    answer_degraded(LimitOf::state(asks[0].limit), out.verdict_.data());
+    return AskEnd::Answered;
+  }
+  out.count_ = asks.size();
+  out.index_ = joined.index;
+  for (std::size_t i = 0; i < asks.size(); ++i) {
+    out.each_[i] = std::move(joined.each[i]);
+    out.each_[i].data().owner = &LimitOf::state(asks[i].limit);
+  }
+  out.verdict_ = std::move(joined.verdict);
+  out.verdict_.data().owner = &LimitOf::state(asks[out.index_].limit);
+  return end;
+}
+
+void AllElsewhere::absent(std::span<const LimitAsk> asks, bool charge, DaemonLink& link,
+                          Admission& out) noexcept {
+  if (Client::Core* const own = link.in_process()) {
+    // Filled in place below; a Limit has no other maker.
+    std::array<LimitAsk, kMaxLimitsAtOnce> there{
+        asks[0], asks[0], asks[0], asks[0], asks[0], asks[0], asks[0], asks[0]};
+    std::size_t count = 0;
+    for (const LimitAsk& ask : asks) {
+      LimitState* const record = own->find(ask.limit.name());
+      if (record != nullptr) there[count++] = {LimitOf::of(*record), ask.key, ask.cost};
+    }
+    if (count == asks.size()) {
+      link.count_degraded();
+      out = Client::ask_all({there.data(), count}, charge);
+      out.verdict_.data().flags |= Decision::kDegraded;
+      for (Decision& one : out.each()) one.data().flags |= Decision::kDegraded;
+      return;
+    }
+  }
+  link.answer_absent(LimitOf::state(asks[0].limit), asks[0].key, {.cost = asks[0].cost},
+                     charge ? AskKind::Now : AskKind::Look, out.verdict_);
+}
+
+bool AllElsewhere::ask(std::span<const LimitAsk> asks, bool charge, Admission& out) noexcept {
+  if (asks.empty() || asks.size() > kMaxLimitsAtOnce) return false;
+  DaemonLink* link = nullptr;
+  for (const LimitAsk& ask : asks) {
+    const LimitState& state = LimitOf::state(ask.limit);
+    if (!is_away(state) || ask.key.size() > kMaxKeyBytes || ask.cost > kMaxCost) return false;
+    if (link != nullptr && state.link != link) return false;
+    link = state.link;
+  }
+  // Twice: the first place may turn out to be gone before anything was asked there.
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const DaemonLink::Place place = link->place();
+    if (place.memory != nullptr) return false;
+    if (place.socket == nullptr) break;
+    const AskEnd end = over_socket(asks, charge, *link, *place.socket, out);
+    if (end == AskEnd::Answered) return true;
+    if (end != AskEnd::Unsent) break;
+  }
+  absent(asks, charge, *link, out);
+  return true;
+}
+
+}  // namespace detail
+}  // namespace cutwater
