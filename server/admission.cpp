@@ -7,14 +7,6 @@ namespace cutwater::server {
 
 namespace {
 
-std::uint8_t rights_of(const config::Peer& peer, const config::Access& access) {
-  std::uint8_t rights = 0;
-  if (access.allows(config::Right::Map, peer)) rights |= wire::kRightUse;
-  if (access.allows(config::Right::Look, peer)) rights |= wire::kRightLook;
-  if (access.allows(config::Right::Steer, peer)) rights |= wire::kRightSteer;
-  return rights;
-}
-
 std::string layout_fault(const wire::Layout& theirs, const AdmissionFacts& ours) {
   if (theirs == wire::Layout{}) return "the client maps no memory";
   if (theirs.major != ours.layout_major) {
@@ -52,6 +44,14 @@ std::string clock_fault(const wire::Hello& hello, const AdmissionFacts& facts) {
 
 }  // namespace
 
+std::uint8_t rights_of(const config::Peer& peer, const config::Access& access) {
+  std::uint8_t rights = 0;
+  if (access.allows(config::Right::Ask, peer)) rights |= wire::kRightUse;
+  if (access.allows(config::Right::Look, peer)) rights |= wire::kRightLook;
+  if (access.allows(config::Right::Steer, peer)) rights |= wire::kRightSteer;
+  return rights;
+}
+
 Admission admit(const wire::Hello& hello, const config::Peer& peer, const config::Access& access,
                 const AdmissionFacts& facts) {
   Admission out;
@@ -64,13 +64,13 @@ Admission admit(const wire::Hello& hello, const config::Peer& peer, const config
   if (out.rights == 0) {
     out.refused = true;
     out.reason = fmt::format(
-        "uid {} (gid {}) is not in access.map; add the user or one of its groups there, or add the "
-        "user to a group that is (cutwater-clients by default)",
+        "uid {} (gid {}) is not in access.ask, map, look or steer; add the user or one of its groups "
+        "to access.ask, or add the user to a group that is there (cutwater-clients by default)",
         peer.uid, peer.gid);
     return out;
   }
   if (hello.want == wire::Want::Ask) return out;
-  const bool may_map = (out.rights & wire::kRightUse) != 0 ||
+  const bool may_map = access.allows(config::Right::Map, peer) ||
                        (hello.want == wire::Want::MapRead && (out.rights & wire::kRightLook) != 0);
   out.why = may_map ? layout_fault(hello.layout, facts)
                     : fmt::format("uid {} is not in access.map", peer.uid);

@@ -4,6 +4,7 @@
 //   no right at all                 refused: ERROR not_permitted with the reason and the remedy
 //   map, layouts fit, clocks agree  mode map (a row and descriptors) or map read-only, as wanted
 //   map, but one of these does not  mode ask and `why`: the same limits over the socket, loudly
+//   map, but only access.ask        the same
 //
 // Clocks (C032): the inode of the time name space is equal: the same clock, whatever the reading
 // says, since a late reading is only a slow way here; but a reading ahead of ours by more than
@@ -38,6 +39,9 @@ struct Admission {
   std::string why;                     ///< why less than wanted, or ""
   std::uint8_t rights = 0;             ///< wire::kRight* bits
 };
+
+/// wire::kRight* bits of somebody: use = may ask, look, steer.
+std::uint8_t rights_of(const config::Peer& peer, const config::Access& access);
 
 Admission admit(const wire::Hello& hello, const config::Peer& peer, const config::Access& access,
                 const AdmissionFacts& facts);

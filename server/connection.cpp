@@ -13,8 +13,7 @@ namespace {
 
 constexpr std::size_t kMaxForeignDescriptors = 32;
 
-wire::ServerSettings session_settings() {
-  wire::ServerSettings settings;
+wire::ServerSettings without_idle(wire::ServerSettings settings) {
   settings.idle_ns = std::uint64_t{1} << 62;   // see the header: idle is ours
   return settings;
 }
@@ -37,12 +36,14 @@ bool close_descriptors(msghdr& message) {
 
 }  // namespace
 
-Connection::Connection(Socket socket, std::uint64_t id, PeerProcess peer, SessionHost& host)
+Connection::Connection(Socket socket, std::uint64_t id, PeerProcess peer, SessionHost& host,
+                       wire::ServerSettings settings)
     : socket_(std::move(socket)),
       id_(id),
       peer_(std::move(peer)),
       host_(host),
-      session_(session_settings(), host.moment().now_ns),
+      session_(without_idle(settings), host.moment().now_ns),
+      idle_ns_(settings.idle_ns),
       last_input_ns_(host.moment().now_ns) {}
 
 void Connection::start() { arm_read(); }
@@ -54,8 +55,8 @@ void Connection::tick(wire::Moment moment) {
     return;
   }
   perform(session_.tick(moment.now_ns));
-  const bool idle = session_.state() == wire::SessionState::Ready && notes.row.index == 0 &&
-                    moment.now_ns - last_input_ns_ >= kIdleNs;
+  const bool idle = session_.state() == wire::SessionState::Ready && !notes.mapped &&
+                    moment.now_ns - last_input_ns_ >= idle_ns_;
   if (!idle || closing_) return;
   perform(session_.go_away(wire::GoawayReason::Idle, "no frame for too long", moment.now_ns));
   perform({wire::CloseConnection{"idle"}});
@@ -72,10 +73,6 @@ void Connection::perform(wire::ServerActions actions) {
       enqueue(std::move(*bytes));
     } else if (auto* hello = std::get_if<wire::HelloReceived>(&action)) {
       host_.on_hello(*this, *hello);
-    } else if (auto* read = std::get_if<wire::ReadRequested>(&action)) {
-      host_.on_read(*this, *read);
-    } else if (auto* steer = std::get_if<wire::SteerRequested>(&action)) {
-      host_.on_steer(*this, *steer);
     } else if (auto* fault = std::get_if<wire::PeerFault>(&action)) {
       host_.on_fault(*this, *fault);
     } else if (auto* close = std::get_if<wire::CloseConnection>(&action)) {
@@ -83,11 +80,14 @@ void Connection::perform(wire::ServerActions actions) {
       closing_ = true;
       closing_since_ns_ = host_.moment().now_ns;
       said_bye_ = close->why == "BYE";
+    } else {
+      host_.on_request(*this, action);
     }
   }
   if (--depth_ > 0 || closed_) return;
   flush();
   arm_read();
+  end_when_answered();
 }
 
 /// Pieces are joined, but for the first byte that descriptors ride on.
@@ -99,11 +99,24 @@ void Connection::enqueue(wire::SendBytes&& send) {
   else queue_.push_back({std::move(send.bytes), 0, send.with_descriptors});
 }
 
+void Connection::go_away(wire::GoawayReason reason, std::string text) {
+  if (closed_ || closing_) return;
+  perform(session_.go_away(reason, std::move(text), host_.moment().now_ns));
+}
+
 void Connection::shut_down() {
   if (closed_ || closing_) return;
-  perform(session_.go_away(wire::GoawayReason::Shutdown, "the daemon stops",
-                           host_.moment().now_ns));
-  perform({wire::CloseConnection{"shutdown"}});
+  go_away(wire::GoawayReason::Shutdown, "the daemon stops");
+  // What lies in the socket already is answered BUSY: its sender knows that it was not executed.
+  if (!closed_ && !receive()) return close_now();
+  ends_when_answered_ = true;
+  end_when_answered();
+}
+
+void Connection::end_when_answered() {
+  const bool due = ends_when_answered_ && !closed_ && !closing_ && depth_ == 0 &&
+                   session_.waiting_requests() == 0;
+  if (due) perform({wire::CloseConnection{"shutdown"}});
 }
 
 void Connection::drop() { close_now(); }

@@ -9,7 +9,7 @@
 // kLingerNs, then the socket is closed.
 // Idle: the machine's own idle time-out is switched off. A client that maps the memory keeps its
 // connection silently for its whole life, since the end of the connection is how we learn of it;
-// only sessions without a row are ended after kIdleNs without a byte.
+// only sessions that do not map it are ended after `idle_ns` without a byte.
 // Life: held by its pending socket operations and by the desk. Thread safety: the loop's thread.
 #pragma once
 #include <array>
@@ -32,8 +32,8 @@ class Connection;
 class SessionHost {
  public:
   virtual void on_hello(Connection& from, const wire::HelloReceived& hello) = 0;
-  virtual void on_read(Connection& from, const wire::ReadRequested& asked) = 0;
-  virtual void on_steer(Connection& from, const wire::SteerRequested& asked) = 0;
+  /// One of the machine's Requested actions; none of the others.
+  virtual void on_request(Connection& from, wire::ServerAction& action) = 0;
   virtual void on_fault(Connection& from, const wire::PeerFault& fault) = 0;
   /// The connection is over; afterwards it is never heard of again.
   virtual void on_closed(Connection& from, bool said_bye) = 0;
@@ -46,21 +46,25 @@ class SessionHost {
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   using Socket = asio::local::stream_protocol::socket;
-  static constexpr std::uint64_t kIdleNs = 300'000'000'000;
   static constexpr std::uint64_t kLingerNs = 2'000'000'000;
   static constexpr std::size_t kReadSize = 16384;
   /// A piece that is longer already gets no more bytes joined to it; so many new bytes are written
   /// at once, so that the machine hears in time of a client that does not take them.
   static constexpr std::size_t kJoinedPiece = 65536;
 
-  Connection(Socket socket, std::uint64_t id, PeerProcess peer, SessionHost& host);
+  /// `settings`: its idle_ns is this connection's, see above.
+  Connection(Socket socket, std::uint64_t id, PeerProcess peer, SessionHost& host,
+             wire::ServerSettings settings = {});
 
   void start();
   /// Deadlines; called every tick.
   void tick(wire::Moment moment);
   /// Carries out what the machine returned.
   void perform(wire::ServerActions actions);
-  /// GOAWAY shutdown, then the end as soon as it is sent.
+  /// Asks the client to finish: what is in flight is answered, then it ends (at the latest after
+  /// the drain time).
+  void go_away(wire::GoawayReason reason, std::string text);
+  /// GOAWAY, then the end as soon as what was asked is answered and all is sent.
   void shut_down();
   /// Ends at once; the host hears of it.
   void drop();
@@ -77,6 +81,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::string why;                        ///< why it got less than it wanted
     std::uint8_t rights = 0;
     shm::RowGrant row;                      ///< index 0: none
+    std::string session;                    ///< its token
+    bool mapped = false;                    ///< it has the memory: may be silent for ever
+    bool watches = false;                   ///< wants EVENTs
     std::int64_t since_ns = 0;              ///< segment time of WELCOME
     bool welcome = false;
   };
@@ -98,6 +105,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool receive();
   void flush();
   ssize_t send_some(Piece& piece);
+  void end_when_answered();
   void close_now();
 
   Socket socket_;
@@ -107,11 +115,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
   wire::ServerSession session_;
   std::deque<Piece> queue_;
   std::size_t unsent_ = 0, told_unsent_ = 0;   // queued; as the machine knows it
+  const std::uint64_t idle_ns_;
   std::uint64_t last_input_ns_ = 0;
   std::uint64_t closing_since_ns_ = 0;
   int depth_ = 0;                      // perform() within perform()
   bool reading_ = false, writing_ = false, closing_ = false, closed_ = false;
-  bool said_bye_ = false;
+  bool said_bye_ = false, ends_when_answered_ = false;
 };
 
 }  // namespace cutwater::server

@@ -11,7 +11,10 @@
 
 #include <cutwater/version.hpp>
 
+#include "act_rows.hpp"
+#include "acts.hpp"
 #include "desk.hpp"
+#include "file_watch.hpp"
 #include "listener.hpp"
 #include "notify.hpp"
 
@@ -20,8 +23,6 @@ namespace cutwater::server {
 namespace {
 
 constexpr std::chrono::milliseconds kTick{100};
-/// How long GOAWAY may take to reach those who listen.
-constexpr std::chrono::milliseconds kFarewell{500};
 
 /// Connections, pidfds and rows need descriptors: as many as we may have.
 void raise_descriptor_limit() {
@@ -46,43 +47,75 @@ SocketSettings socket_settings(const config::Config& config, const std::string& 
 
 bool others_must_reach(const config::Access& access) noexcept {
   const auto is_other = [&](std::uint32_t uid) { return uid != 0 && uid != access.daemon_uid; };
-  return access.map.everybody || !access.map.groups.empty() ||
-         std::any_of(access.map.users.begin(), access.map.users.end(), is_other);
+  const auto lets_in_others = [&](const config::Principals* list) {
+    return list->everybody || !list->groups.empty() ||
+           std::any_of(list->users.begin(), list->users.end(), is_other);
+  };
+  const std::array lists{&access.map, &access.ask, &access.look, &access.steer};
+  return std::any_of(lists.begin(), lists.end(), lets_in_others);
 }
 
 struct Daemon::Parts {
-  Parts(config::Config config, ConfigSource source, const Surroundings& around,
-        std::unique_ptr<Memory> of, Log& to)
+  /// What there is before the memory.
+  struct Base {
+    std::unique_ptr<asio::io_context> loop = std::make_unique<asio::io_context>(1);
+    std::unique_ptr<Acts> acts;
+    std::unique_ptr<Memory> memory;
+  };
+  Parts(config::Config config, ConfigSource source, const Surroundings& around, Base base, Log& to)
       : log(to),
-        memory(std::move(of)),
+        loop_owner(std::move(base.loop)),
+        loop(*loop_owner),
+        memory(std::move(base.memory)),
+        acts(std::move(base.acts)),
         notifier(around.notify_socket, around.watchdog_usec, around.watchdog_pid),
         running{std::move(config), {}, std::move(source)},
         janitor(loop, *memory, log),
         reloader(loop, *memory, running, log),
-        steering(*memory, reloader, log),
+        steering(*memory, running, reloader, *acts, log),
         desk(*memory, janitor, running, steering, log),
         reader(*memory, running,
                {.fill = [this] { return janitor.fill(); },
                 .add_status = [this](wire::Value& row) { add_status(row); },
-                .add_clients = [this](rows::Rows& rows) { desk.add_clients(rows); }}),
+                .add_clients = [this](rows::Rows& rows) { desk.add_clients(rows); },
+                .journal = [this] {
+                  return journal_rows(memory->view(), acts->book(), running.config.limits);
+                },
+                .overrides = [this] {
+                  return override_rows(memory->view(), acts->book(),
+                                       acts->effective(running.config.limits));
+                }}),
         signals(loop, SIGTERM, SIGINT, SIGHUP),
         timer(loop),
         farewell(loop) {
     running.reserved = running.config.capacity;
     signals.add(SIGUSR1);
     desk.set_reader(&reader);
-    reloader.on_published([this] { janitor.rules_published(); });
+    desk.set_when_empty([this] { if (stopping) loop.stop(); });
+    reloader.on_published([this] { published(); });
+    reloader.set_effective([this](const Reloader::Limits& limits) {
+      return acts->effective(limits);
+    });
+    acts->begin(*memory, running,
+                [this](auto limits, auto done) {
+                  reloader.republish(std::move(limits), std::move(done));
+                },
+                [this] { janitor.rules_published(); });
   }
 
   void add_status(wire::Value& row);
   asio::awaitable<void> tick();
   asio::awaitable<void> obey_signals();
-  void reload();
+  void published();
+  void watch_file();
+  void reload(Reloader::Origin origin);
   void stop();
 
   Log& log;
-  asio::io_context loop{1};
+  std::unique_ptr<asio::io_context> loop_owner;
+  asio::io_context& loop;
   std::unique_ptr<Memory> memory;
+  std::unique_ptr<Acts> acts;
   Notifier notifier;
   Running running;
   Janitor janitor;
@@ -91,6 +124,7 @@ struct Daemon::Parts {
   Desk desk;
   Reader reader;
   std::unique_ptr<Listener> listener;   // none: listen.unix.path is off
+  std::unique_ptr<FileWatch> file_watch;
   asio::signal_set signals;
   asio::steady_timer timer, farewell;
   SocketSettings socket;
@@ -101,17 +135,43 @@ Daemon::Daemon(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Daemon::~Daemon() = default;
 const std::string& Daemon::socket_path() const noexcept { return parts_->socket.path; }
 
+namespace {
+
+/// With the manual acts on top of the configuration; without them, when it cannot be with them:
+/// what an operator once did must not keep the daemon from starting.
+Result<std::unique_ptr<Memory>> open_memory(const config::Config& config, const Acts& acts,
+                                            const MemoryPlan& plan,
+                                            std::vector<std::string>& remarks, Log& log) {
+  config::Config effective = config;
+  effective.limits = acts.effective(config.limits);
+  auto memory = Memory::open(effective, plan, remarks);
+  const bool acts_are_wrong = !memory && memory.error().code() == Errc::InvalidArgument &&
+                              effective.limits != config.limits;
+  if (!acts_are_wrong) return memory;
+  log.error("the manual acts of the journal are not in force: {}", memory.error().text());
+  return Memory::open(config, plan, remarks);
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Daemon>> Daemon::start(config::Config config, ConfigSource source,
                                               const Surroundings& around, bool stepped, Log& log) {
   raise_descriptor_limit();
+  Parts::Base base;
+  base.acts = std::make_unique<Acts>(
+      Journal::open(*base.loop, {.setting = config.instance.state_directory,
+                                 .instance = config.instance.name,
+                                 .state_directory = around.state_directory,
+                                 .xdg_state_home = around.xdg_state_home}),
+      log);
   std::vector<std::string> remarks;
-  auto memory = Memory::open(config,
-                             {.stepped = stepped,
-                              .runtime_directory = around.runtime_directory,
-                              .xdg_runtime_dir = around.xdg_runtime_dir},
-                             remarks);
+  const MemoryPlan plan{.stepped = stepped,
+                        .runtime_directory = around.runtime_directory,
+                        .xdg_runtime_dir = around.xdg_runtime_dir};
+  auto memory = open_memory(config, *base.acts, plan, remarks, log);
   if (!memory) return memory.error();
   Memory& of = **memory;
+  base.memory = std::move(*memory);
   for (const std::string& remark : remarks) log.info("{}", remark);
   switch (of.birth()) {
     case Birth::Kind::Fresh: log.info("memory in {}: made anew", of.path()); break;
@@ -138,7 +198,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(config::Config config, ConfigSourc
     socket = std::move(*listening);
   }
   auto parts = std::make_unique<Parts>(std::move(config), std::move(source), around,
-                                       std::move(*memory), log);
+                                       std::move(base), log);
   Parts& all = *parts;
   if (of.birth() == Birth::Kind::Adopted) {
     const auto rows = all.janitor.adopt_rows(all.desk.moment().now_ns);
@@ -168,6 +228,7 @@ ExitCode Daemon::run() {
       all.listener ? all.socket.path : std::string("off"));
   all.log.info("cutwaterd {} is ready: {}", kVersion, status);
   all.notifier.ready(status);
+  all.watch_file();
   all.loop.run();
   all.log.info("ended as asked; the memory stays for the next daemon");
   return ExitCode::Ok;
@@ -182,6 +243,8 @@ void Daemon::Parts::add_status(wire::Value& row) {
   row.set("log_dropped", log.dropped());
   row.set("names_lost", janitor.names_lost());
   row.set("rules_repaired", janitor.repairs());
+  row.set("journal", acts->journal().path());
+  row.set("manual_acts", acts->book().standing().size());
 }
 
 asio::awaitable<void> Daemon::Parts::tick() {
@@ -195,7 +258,10 @@ asio::awaitable<void> Daemon::Parts::tick() {
     janitor.tick(desk.moment().now_ns);
     reloader.tick(desk.moment().now_ns);
     desk.tick();
-    if (listener && ticks % Janitor::kTicksPerSecond == 0) listener->keep_in_place(socket);
+    if (ticks % Janitor::kTicksPerSecond == 0) {
+      if (listener) listener->keep_in_place(socket);
+      acts->tick();
+    }
     if (ticks % Janitor::kTicksPerMinute == 0) {
       desk.each_minute();
       log.flush_repeats();
@@ -215,7 +281,7 @@ asio::awaitable<void> Daemon::Parts::obey_signals() {
         co_await signals.async_wait(asio::redirect_error(asio::use_awaitable, error));
     if (error) co_return;
     if (signal == SIGHUP) {
-      reload();
+      reload(Reloader::Origin::Asked);
     } else if (signal == SIGUSR1) {
       log.reopen();
       log.info("log opened anew");
@@ -228,9 +294,31 @@ asio::awaitable<void> Daemon::Parts::obey_signals() {
   }
 }
 
-void Daemon::Parts::reload() {
+/// Another configuration, or other manual acts, are in force.
+void Daemon::Parts::published() {
+  janitor.rules_published();
+  desk.reconfigured();
+  watch_file();
+}
+
+/// The watch stays when `watch-file` is switched off: ending its thread could wait for a disk.
+void Daemon::Parts::watch_file() {
+  const bool wanted = running.config.instance.watch_file && !running.source.file.empty();
+  if (!wanted || file_watch) return;
+  file_watch = std::make_unique<FileWatch>(loop, running.source.file, [this] {
+    if (!running.config.instance.watch_file || stopping) return;
+    log.debug("{} changed", running.source.file);
+    reload(Reloader::Origin::Watched);
+  });
+  if (!file_watch->why_slow().empty()) {
+    log.warn("changes of {} are noticed only every {} s: {}", running.source.file,
+             FileWatch::kLookEvery.count() / 1000, file_watch->why_slow());
+  }
+}
+
+void Daemon::Parts::reload(Reloader::Origin origin) {
   notifier.reloading();
-  reloader.request(false, [this](const Verdict& verdict) {
+  reloader.request(origin, [this](const Verdict& verdict) {
     notifier.ready(verdict.ok ? verdict.text
                               : "reload refused, the running configuration stays: see the log");
   });
@@ -247,7 +335,7 @@ void Daemon::Parts::stop() {
     loop.stop();
     return;
   }
-  farewell.expires_after(kFarewell);
+  farewell.expires_after(std::chrono::nanoseconds(running.config.instance.drain_ns));
   farewell.async_wait([this](std::error_code) { loop.stop(); });
 }
 

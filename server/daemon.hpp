@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The daemon: owns all parts and their order of birth and death, and runs the one loop they share.
 //
-//   birth  config -> log -> directory -> lock -> memory -> rules -> rows -> socket -> READY=1
+//   birth  config -> log -> journal -> directory -> lock -> memory -> rules -> rows -> bans ->
+//          socket -> READY=1 -> watch of the file
 //   death  (SIGTERM, SIGINT) STOPPING=1 -> no new connections, the socket's name removed if ours ->
-//          GOAWAY to all -> row 1 given back -> end. The memory files stay: clients go on deciding.
+//          GOAWAY to all, open requests answered (at most `drain`) -> row 1 given back -> end. The
+//          memory files stay: clients go on deciding.
 //   SIGHUP reload; SIGUSR1 open the log file anew; a second SIGTERM ends without waiting.
 // One thread runs the loop; nothing on it waits: the log has a writer of its own, files and user
 // names are read by the reloader's thread.
@@ -28,6 +30,8 @@ struct Surroundings {
   const char* watchdog_pid = nullptr;
   std::string runtime_directory;
   std::string xdg_runtime_dir;
+  std::string state_directory;         ///< $STATE_DIRECTORY
+  std::string xdg_state_home;          ///< $XDG_STATE_HOME, else $HOME/.local/state
 };
 
 class Daemon {

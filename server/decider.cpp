@@ -5,6 +5,7 @@
 
 #include "answer_fields.hpp"
 #include "memory.hpp"
+#include "receipt_bytes.hpp"
 #include "rows/segment_rows.hpp"
 
 namespace cutwater::server {
@@ -16,8 +17,6 @@ constexpr std::int64_t kRetryHintNs = 100'000'000;
 /// others get the code alone. A peer that asks for what is not there costs no more than that.
 constexpr std::uint32_t kMaxCompared = 1024;
 constexpr std::size_t kMaxTold = 2;
-
-wire::Returned returned(wire::ItemError code) { return {static_cast<std::uint16_t>(code), 0}; }
 
 void clear(wire::DecisionAnswer& out) {
   out.reason = wire::kReasonAllowed;
@@ -39,25 +38,30 @@ Decider::Decider(Memory& memory) : memory_(memory) { memory_replaced(); }
 
 void Decider::memory_replaced() {
   names_ = {};
+  ++life_;
   stripe_ = shm::claim_stripe(memory_.view(), memory_.stripe_owner());
 }
 
-const wire::AcquireAnswer& Decider::acquire(const wire::Acquire& asked, Asker asker) {
+const wire::AcquireAnswer& Decider::acquire(const wire::Acquire& asked,
+                                             wire::Receipts* receipts) {
   acquired_.decisions.resize(asked.items.size());
   Found found;
   told_ = 0;
   const std::int64_t max_wait_ns = wait_of(asked.max_wait_ns);
   for (std::size_t i = 0; i < asked.items.size(); ++i) {
     shm::AdmitAsk ask;
-    if (!prepare(asked.items[i], found, ask, acquired_.decisions[i])) continue;
-    ask.max_wait_ns = max_wait_ns;
-    decide(asked.items[i], ask, static_cast<std::uint16_t>(i), asker, acquired_.decisions[i]);
+    if (prepare(asked.items[i], found, ask, acquired_.decisions[i])) {
+      ask.max_wait_ns = max_wait_ns;
+      decide(asked.items[i], ask, receipts, acquired_.decisions[i]);
+    } else if (receipts != nullptr) {
+      receipts->add({});
+    }
   }
   return acquired_;
 }
 
-void Decider::decide(const wire::Item& item, const shm::AdmitAsk& ask, std::uint16_t index,
-                     Asker asker, wire::DecisionAnswer& out) {
+void Decider::decide(const wire::Item& item, const shm::AdmitAsk& ask, wire::Receipts* receipts,
+                     wire::DecisionAnswer& out) {
   const shm::View& view = memory_.view();
   const bool after_the_fact = (item.flags & wire::kItemAfterTheFact) != 0;
   std::uint64_t charged = item.cost;
@@ -67,18 +71,15 @@ void Decider::decide(const wire::Item& item, const shm::AdmitAsk& ask, std::uint
   if (outcome != shm::Outcome::Answered) {
     data = gone(view);
   } else if (item.cost != 0) {
-    leave_behind({ask.limit, item.key, charged}, index, data, asker);
+    leave_behind({ask.limit, item.key, charged}, data);
   }
+  if (receipts != nullptr) receipts->add(to_bytes(life_, ask.limit, data));
   fill(data, out);
 }
 
-/// What a decision leaves behind: counts, its receipt, a word to the witness.
-void Decider::leave_behind(const Charge& charge, std::uint16_t index, const DecisionData& data,
-                           Asker asker) {
+/// What a decision leaves behind: counts, and a word to the witness.
+void Decider::leave_behind(const Charge& charge, const DecisionData& data) {
   count(charge.limit.index, charge.cost, data);
-  if (asker.receipts != nullptr && data.receipt != Receipt::None) {
-    asker.receipts->add(asker.request, index, charge.limit, data);
-  }
   if (witness_ != nullptr) {
     witness_->decided(charge.limit, charge.key, data.reason == Reason::Allowed);
   }
@@ -160,51 +161,13 @@ void Decider::count(std::uint32_t limit, std::uint64_t cost, const DecisionData&
   if ((data.flags & Decision::kDegraded) != 0) stripe_.add(limit, LimitCounter::Degraded, 1);
 }
 
-const wire::AcquireAnswer& Decider::expired(const wire::Acquire& asked) {
-  acquired_.decisions.resize(asked.items.size());
-  for (wire::DecisionAnswer& out : acquired_.decisions) {
-    clear(out);
-    out.reason = wire::kReasonExpired;
-  }
-  return acquired_;
-}
-
-const wire::EnterAnswer& Decider::expired(const wire::Enter&) {
-  entered_.admission = {};
-  entered_.admission.reason = wire::kReasonExpired;
-  return entered_;
-}
-
-// ---- giving back -------------------------------------------------------------------------------
-
-wire::CancelAnswer Decider::cancel(const wire::Cancel& asked, Receipts& receipts) {
-  wire::CancelAnswer out;
-  receipts.for_each_of(asked.request, [&](Receipts::Entry& entry) {
-    if (entry.spent) return;
-    const wire::Returned one = give_back(entry, wire::kMaxCost);
-    out.returned.tokens += one.tokens;
-    if (one.code != 0) out.returned.code = one.code;
-  });
-  return out;
-}
-
-wire::RefundAnswer Decider::refund(const wire::Refund& asked, Receipts& receipts) {
-  wire::RefundAnswer out;
-  out.items.reserve(asked.items.size());
-  for (const wire::RefundItem& item : asked.items) {
-    Receipts::Entry* entry = receipts.find(item.request, item.item);
-    if (entry == nullptr) out.items.push_back(returned(wire::ItemError::NotRemembered));
-    else if (entry->spent) out.items.push_back(returned(wire::ItemError::Stale));
-    else out.items.push_back(give_back(*entry, item.n.value_or(wire::kMaxCost)));
-  }
-  return out;
-}
-
-wire::Returned Decider::give_back(Receipts::Entry& entry, std::uint64_t tokens) {
-  const std::uint64_t given = shm::give_back(memory_.view(), entry.data, tokens);
-  if (given == 0) return returned(wire::ItemError::TooLate);
-  entry.spent = true;
-  stripe_.add(entry.limit.index, shm::LimitCounter::Undone, given);
+wire::Returned Decider::give_back(std::string_view receipt, std::uint64_t tokens) {
+  if (receipt.empty()) return {};
+  auto kept = receipt_of(receipt);
+  std::uint64_t given = 0;
+  if (kept && kept->life == life_) given = shm::give_back(memory_.view(), kept->data, tokens);
+  if (given == 0) return {static_cast<std::uint16_t>(wire::ItemError::TooLate), 0};
+  stripe_.add(kept->limit.index, shm::LimitCounter::Undone, given);
   return {0, given};
 }
 

@@ -4,8 +4,8 @@
 // field by field, whichever way it is asked. Nothing here waits: an answer with a later start says
 // `wait_ns`, and the caller waits.
 //
-// Receipts stay with the session, in its Receipts; without one (the session does not remember
-// answers) nothing can be given back. Counted like a mapped client counts, on the daemon's stripe.
+// What can be undone is given back to the caller as bytes (receipt_bytes.hpp); the session machine
+// keeps them. Counted like a mapped client counts, on the daemon's stripe.
 // Bounds: those of the messages. After the first request of a kind nothing is allocated for limits
 // that exist and answers without a text.
 // Thread safety: the loop's thread.
@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "limit_names.hpp"
-#include "receipts.hpp"
 #include "shm/counters.hpp"
 #include "wire/ask_message.hpp"
+#include "wire/answer_memory.hpp"
 #include "wire/enter_message.hpp"
 
 namespace cutwater::server {
@@ -41,21 +41,14 @@ class Decider {
   /// The memory is another one: names and stripe are looked for anew.
   void memory_replaced();
 
-  /// Whose request it is, and where its receipts go (nullptr: nowhere).
-  struct Asker {
-    Receipts* receipts = nullptr;
-    std::uint32_t request = 0;
-  };
-  /// The answers are valid until the next call.
-  const wire::AcquireAnswer& acquire(const wire::Acquire& asked, Asker asker);
+  /// The answers are valid until the next call. `receipts`: one for each item that charged, and
+  /// empty ones before it; nullptr when the session remembers nothing.
+  const wire::AcquireAnswer& acquire(const wire::Acquire& asked, wire::Receipts* receipts);
   const wire::PeekAnswer& peek(const wire::Peek& asked);
-  const wire::EnterAnswer& enter(const wire::Enter& asked, Asker asker);
-  /// `asked.ttl_ns` ran out before it was begun: nothing is charged.
-  const wire::AcquireAnswer& expired(const wire::Acquire& asked);
-  const wire::EnterAnswer& expired(const wire::Enter& asked);
+  const wire::EnterAnswer& enter(const wire::Enter& asked, wire::Receipts* receipts);
 
-  wire::CancelAnswer cancel(const wire::Cancel& asked, Receipts& receipts);
-  wire::RefundAnswer refund(const wire::Refund& asked, Receipts& receipts);
+  /// Undoes the last `tokens` of a charge. code: 0, TooLate; empty bytes: nothing was charged.
+  wire::Returned give_back(std::string_view receipt, std::uint64_t tokens);
 
  private:
   struct Found {
@@ -70,14 +63,12 @@ class Decider {
   bool prepare(const wire::Item& item, Found& found, shm::AdmitAsk& ask,
                wire::DecisionAnswer& out);
   std::string unknown(std::string_view name);
-  void decide(const wire::Item& item, const shm::AdmitAsk& ask, std::uint16_t index, Asker asker,
+  void decide(const wire::Item& item, const shm::AdmitAsk& ask, wire::Receipts* receipts,
               wire::DecisionAnswer& out);
-  void enter_limits(const wire::Enter& asked, Asker asker, wire::Admission& out);
-  void leave_behind(const Charge& charge, std::uint16_t index, const DecisionData& data,
-                    Asker asker);
+  void enter_limits(const wire::Enter& asked, wire::Receipts* receipts, wire::Admission& out);
+  void leave_behind(const Charge& charge, const DecisionData& data);
   void fill(const DecisionData& data, wire::DecisionAnswer& out) const;
   void count(std::uint32_t limit, std::uint64_t cost, const DecisionData& data) const;
-  wire::Returned give_back(Receipts::Entry& entry, std::uint64_t tokens);
   static DecisionData gone(const shm::View& view);
   static std::int64_t wait_of(std::uint64_t max_wait_ns) noexcept;
 
@@ -89,6 +80,7 @@ class Decider {
   wire::PeekAnswer peeked_;
   wire::EnterAnswer entered_;
   shm::AdmitAnswer all_;
+  std::uint32_t life_ = 0;             // of the memory: receipts of another one are void
   std::size_t told_ = 0;               // unknown names of this request that were looked for
 };
 

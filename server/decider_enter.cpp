@@ -5,6 +5,7 @@
 #include "answer_fields.hpp"
 #include "decider.hpp"
 #include "memory.hpp"
+#include "receipt_bytes.hpp"
 
 namespace cutwater::server {
 
@@ -16,7 +17,7 @@ wire::Admission error(wire::ItemError code, std::string text) {
 
 }  // namespace
 
-const wire::EnterAnswer& Decider::enter(const wire::Enter& asked, Asker asker) {
+const wire::EnterAnswer& Decider::enter(const wire::Enter& asked, wire::Receipts* receipts) {
   wire::Admission& out = entered_.admission;
   out = {};
   told_ = 0;
@@ -25,12 +26,13 @@ const wire::EnterAnswer& Decider::enter(const wire::Enter& asked, Asker asker) {
   } else if (asked.breaker) {
     out = error(wire::ItemError::UnknownName, fmt::format("no breaker '{}'", *asked.breaker));
   } else if (!asked.items.empty()) {
-    enter_limits(asked, asker, out);
+    enter_limits(asked, receipts, out);
   }
   return entered_;
 }
 
-void Decider::enter_limits(const wire::Enter& asked, Asker asker, wire::Admission& out) {
+void Decider::enter_limits(const wire::Enter& asked, wire::Receipts* receipts,
+                           wire::Admission& out) {
   std::array<shm::AdmitAsk, shm::kMaxAdmitItems> asks;
   const std::size_t items = std::min(asked.items.size(), asks.size());
   Found found;
@@ -69,10 +71,10 @@ void Decider::enter_limits(const wire::Enter& asked, Asker asker, wire::Admissio
   for (std::size_t i = 0; i < items; ++i) {
     const wire::Item& item = asked.items[i];
     const DecisionData& data = all_.item[i];
+    if (receipts != nullptr) receipts->add(to_bytes(life_, asks[i].limit, data));
     // An item that would have granted is no decision of its limit when another one refused.
     const bool counts = out.allowed() || data.reason != Reason::Allowed;
-    if (item.cost == 0 || !counts) continue;
-    leave_behind({asks[i].limit, item.key, item.cost}, static_cast<std::uint16_t>(i), data, asker);
+    if (item.cost != 0 && counts) leave_behind({asks[i].limit, item.key, item.cost}, data);
   }
 }
 

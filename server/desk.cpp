@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include "admission.hpp"
+#include "session_settings.hpp"
 #include "shm/key_hash.hpp"
 
 namespace cutwater::server {
@@ -43,6 +44,15 @@ void send_error(int fd, wire::ErrorCode code, const std::string& text) {
   static_cast<void>(::send(fd, frame.data(), frame.size(), MSG_DONTWAIT | MSG_NOSIGNAL));
 }
 
+template <class Asked>
+constexpr bool kIsForDesk = std::is_same_v<Asked, wire::ReadRequested> ||
+                            std::is_same_v<Asked, wire::SteerRequested> ||
+                            std::is_same_v<Asked, wire::WatchRequested>;
+template <class Asked>
+constexpr bool kIsForAsking = false;
+template <class Message>
+constexpr bool kIsForAsking<wire::Requested<Message>> = true;
+
 bool maps_memory(wire::Want mode) { return mode == wire::Want::Map || mode == wire::Want::MapRead; }
 
 const char* word_of(wire::Want mode) {
@@ -63,8 +73,12 @@ Desk::Desk(Memory& memory, Janitor& janitor, Running& running, Steering& steerin
       running_(running),
       steering_(steering),
       log_(log),
+      asking_(memory, running),
+      feed_(memory.view()),
       time_namespace_(shm::time_namespace_of_self()),
-      daemon_id_(random_id()) {}
+      daemon_id_(random_id()) {
+  sources_.set_bounds(source_bounds(running.config));
+}
 
 wire::Moment Desk::moment() const {
   const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
@@ -83,17 +97,18 @@ void Desk::accepted(Connection::Socket socket) {
       ++refused_;
       send_error(socket.native_handle(), wire::ErrorCode::TooMany,
                  fmt::format("the daemon has {} connections, as many as it takes",
-                             SourceBook::kMaxConnections));
+                             sources_.bounds().connections));
       return say_once(uid, "too many connections in all");
     case SourceBook::Verdict::TooManyOfSource:
       ++refused_;
       send_error(socket.native_handle(), wire::ErrorCode::TooMany,
                  fmt::format("uid {} has {} connections, as many as one may have", uid,
-                             SourceBook::kMaxConnectionsPerSource));
+                             sources_.bounds().connections_per_source));
       return say_once(uid, "too many connections of this uid");
   }
   const std::uint64_t id = next_id_++;
-  auto connection = std::make_shared<Connection>(std::move(socket), id, std::move(*peer), *this);
+  auto connection = std::make_shared<Connection>(std::move(socket), id, std::move(*peer), *this,
+                                                 session_settings(running_.config));
   connections_.emplace(id, connection);
   connection->start();
 }
@@ -115,64 +130,117 @@ void Desk::on_hello(Connection& from, const wire::HelloReceived& received) {
     return;
   }
   wire::Welcome welcome;
-  welcome.features = facts.stepped ? wire::kFeatureSteppedClock : 0;
+  welcome.features = wire::kFeatureRemember | wire::kFeatureEvents |
+                     (facts.stepped ? wire::kFeatureSteppedClock : 0);
   welcome.instance = running_.config.instance.name;
   welcome.daemon = daemon_id_;
   welcome.rights = admission.rights;
   welcome.mode = admission.mode;
   welcome.why = admission.why;
+  set_bounds(running_.config, welcome);
   if (welcome.mode == wire::Want::Row &&
       hello.segment != std::string_view(reinterpret_cast<const char*>(memory_.view().uuid),
                                         wire::kIdSize)) {
     welcome.mode = wire::Want::Ask;
     welcome.why = "the memory mapped there is not this daemon's: attach anew";
   }
-  give_row(from, hello, welcome);
+  wire::AnswerMemory remembered = take_over(from, hello, welcome);
+  if (!welcome.resumed) give_row(from, hello, welcome);
   if (maps_memory(welcome.mode)) {
     welcome.descriptors = {"rules", "state", "stats"};
     from.descriptors = memory_.descriptors(welcome.mode == wire::Want::MapRead);
   }
   welcome.generation = memory_.view().current() >> shm::kCurrentGenerationShift;
   welcome.clock_ns = moment().clock_ns;
+  note_welcome(from, hello, welcome);
+  from.perform(from.session().welcome(std::move(welcome), moment().now_ns, std::move(remembered)));
+}
+
+void Desk::note_welcome(Connection& from, const wire::Hello& hello, const wire::Welcome& welcome) {
   from.notes.name = hello.client_name;
   from.notes.mode = welcome.mode;
   from.notes.why = welcome.why;
   from.notes.rights = welcome.rights;
+  from.notes.session = welcome.session;
+  from.notes.row = {welcome.row_index, welcome.row_generation};
+  from.notes.mapped = welcome.mode == wire::Want::Map || welcome.mode == wire::Want::Row;
   from.notes.since_ns = static_cast<std::int64_t>(welcome.clock_ns);
   from.notes.welcome = true;
-  if (!welcome.why.empty()) {
-    say_once(from.peer().identity.uid,
-             fmt::format("'{}' (pid {}) does not map the memory: {}", hello.client_name,
-                         from.peer().pid, welcome.why));
-  }
-  from.perform(from.session().welcome(std::move(welcome), moment().now_ns));
+  if (welcome.why.empty()) return;
+  say_once(from.peer().identity.uid,
+           fmt::format("'{}' (pid {}) does not map the memory: {}", hello.client_name,
+                       from.peer().pid, welcome.why));
 }
 
-/// Sessions that map the memory have a row; those that only look or ask need none in this version.
+/// The memory of the session that HELLO names, when it is the same identity's: parked, or still
+/// held by a connection whose end we have not heard of.
+wire::AnswerMemory Desk::take_over(Connection& from, const wire::Hello& hello,
+                                   wire::Welcome& welcome) {
+  const bool may = welcome.mode == wire::Want::Ask && !hello.session.empty() &&
+                   (hello.features & wire::kFeatureRemember) != 0;
+  if (!may) return {};
+  const std::uint32_t uid = from.peer().identity.uid;
+  drop_former(hello.session, uid);
+  auto parked = store_.take(hello.session, uid, moment().now_ns);
+  if (!parked) return {};
+  welcome.resumed = true;
+  welcome.session = hello.session;
+  if (parked->row.index != 0 && janitor_.taken_over(parked->row, from.id())) {
+    welcome.row_index = parked->row.index;
+    welcome.row_generation = parked->row.generation;
+  }
+  return std::move(parked->memory);
+}
+
+void Desk::drop_former(const std::string& token, std::uint32_t uid) {
+  std::shared_ptr<Connection> former;
+  for (const auto& [id, connection] : connections_) {
+    const bool same = connection->notes.welcome && connection->notes.session == token &&
+                      connection->peer().identity.uid == uid;
+    if (same) former = connection;
+  }
+  if (former) former->drop();   // on_closed() parks what it remembers
+}
+
+/// Sessions that map the memory or remember answers have a row. Those that only look need none.
 void Desk::give_row(Connection& from, const wire::Hello& hello, wire::Welcome& welcome) {
   welcome.session = random_id();
   std::memset(welcome.session.data(), 0, 2 * sizeof(std::uint32_t));
-  if (welcome.mode != wire::Want::Map && welcome.mode != wire::Want::Row) return;
-  const auto token = row_of_token(hello.session);
+  const bool maps = welcome.mode == wire::Want::Map || welcome.mode == wire::Want::Row;
+  const bool asks = welcome.mode == wire::Want::Ask &&
+                    (hello.features & wire::kFeatureRemember) != 0 &&
+                    (welcome.rights & wire::kRightUse) != 0;
+  if (!maps && !asks) return;
+  const auto token = maps ? row_of_token(hello.session) : std::nullopt;
   auto row = janitor_.attach({.peer = &from.peer(),
                               .pidfd = std::move(from.peer().pidfd),
                               .connection = from.id(),
                               .name = hello.client_name,
                               .token = token,
-                              .comes_again = welcome.mode == wire::Want::Row});
+                              .comes_again = welcome.mode == wire::Want::Row,
+                              .asks = asks});
   if (!row) {
     // Limits go on without a row; only the stripe of counters is shared then (C057).
-    welcome.why = row.error().text();
+    if (maps) welcome.why = row.error().text();
     return;
   }
   welcome.resumed = token && token->index == row->index && token->generation == row->generation;
   welcome.row_index = row->index;
   welcome.row_generation = row->generation;
   welcome.session = session_token(*row);
-  from.notes.row = *row;
 }
 
-void Desk::on_read(Connection& from, const wire::ReadRequested& asked) {
+void Desk::on_request(Connection& from, wire::ServerAction& action) {
+  std::visit(
+      [&](const auto& asked) {
+        using Asked = std::decay_t<decltype(asked)>;
+        if constexpr (kIsForDesk<Asked>) serve(from, asked);
+        else if constexpr (kIsForAsking<Asked>) asking_.serve(from, asked);
+      },
+      action);
+}
+
+void Desk::serve(Connection& from, const wire::ReadRequested& asked) {
   auto answer = reader_->answer(asked.message, from.session().max_frame());
   if (auto* fault = std::get_if<wire::Fault>(&answer)) {
     return from.perform(from.session().fail(asked.request, std::move(*fault)));
@@ -180,14 +248,49 @@ void Desk::on_read(Connection& from, const wire::ReadRequested& asked) {
   from.perform(from.session().answer(asked.request, std::get<wire::ReadAnswer>(answer)));
 }
 
-void Desk::on_steer(Connection& from, const wire::SteerRequested& asked) {
+void Desk::serve(Connection& from, const wire::SteerRequested& asked) {
   steering_.carry_out(asked.message, who(from),
-                      [weak = from.weak_from_this(), request = asked.request](
-                          const wire::SteerAnswer& answer) {
-                        if (const auto connection = weak.lock()) {
-                          connection->perform(connection->session().answer(request, answer));
-                        }
+                      [this, weak = from.weak_from_this(), token = from.notes.session,
+                       request = asked.request](const wire::SteerAnswer& answer) {
+                        steered(weak, token, request, answer);
                       });
+}
+
+/// An act may be answered after its asker's connection was cut: then it is kept for whoever takes
+/// the session over.
+void Desk::steered(const std::weak_ptr<Connection>& asker, const std::string& token,
+                   std::uint32_t request, const wire::SteerAnswer& answer) {
+  const auto connection = asker.lock();
+  if (connection && connections_.contains(connection->id())) {
+    return connection->perform(connection->session().answer(request, answer));
+  }
+  for (const auto& [id, other] : connections_) {
+    if (!other->notes.welcome || other->notes.session != token) continue;
+    const auto taken = other;
+    return taken->perform(taken->session().answer(request, answer));
+  }
+  if (wire::AnswerMemory* memory = store_.find(token)) {
+    static_cast<void>(wire::remember_answer(*memory, request, answer, {}));
+  }
+}
+
+void Desk::serve(Connection& from, const wire::WatchRequested& asked) {
+  const shm::View& view = memory_.view();
+  from.notes.watches = asked.watch != 0;
+  from.perform(from.session().answer(
+      asked.request, wire::WatchAnswer{asked.watch, feed_.next_seq(view)}));
+  if (asked.watch == 0 || asked.message.from_seq == 0) return;
+  for (const wire::SharedEvent& event : feed_.since(view, asked.message.from_seq)) {
+    from.perform(from.session().event_for(asked.watch, event));
+  }
+}
+
+void Desk::push_events() {
+  for (const wire::SharedEvent& event : feed_.look(memory_.view())) {
+    for_each_connection([&](Connection& connection) {
+      if (connection.notes.watches) connection.perform(connection.session().event(event));
+    });
+  }
 }
 
 void Desk::on_fault(Connection& from, const wire::PeerFault& fault) {
@@ -198,27 +301,64 @@ void Desk::on_fault(Connection& from, const wire::PeerFault& fault) {
 }
 
 void Desk::on_closed(Connection& from, bool said_bye) {
+  const std::uint64_t now_ns = moment().now_ns;
   sources_.closed(from.peer().identity.uid);
-  janitor_.connection_ended(from.id(), said_bye, moment().now_ns);
+  if (from.session().remembers() && !said_bye) {
+    store_.park(from.notes.session, {.uid = from.peer().identity.uid,
+                                     .row = from.notes.row,
+                                     .until_ns = now_ns + kSessionGraceNs,
+                                     .memory = from.session().take_memory()});
+  }
+  janitor_.connection_ended(from.id(), said_bye, now_ns);
   connections_.erase(from.id());
+  if (connections_.empty() && when_empty_) when_empty_();
+}
+
+/// A connection may end, and leave the map, while it is visited.
+template <class Each>
+void Desk::for_each_connection(Each&& each) {
+  for (auto it = connections_.begin(); it != connections_.end();) {
+    const std::shared_ptr<Connection> connection = (it++)->second;
+    each(*connection);
+  }
 }
 
 void Desk::tick() {
+  push_events();
   const wire::Moment now = moment();
-  // A connection may end, and leave the map, while it is ticked.
-  for (auto it = connections_.begin(); it != connections_.end();) {
-    const std::shared_ptr<Connection> connection = (it++)->second;
-    connection->tick(now);
-  }
+  for_each_connection([&](Connection& connection) { connection.tick(now); });
+  store_.tick(now.now_ns);
 }
 
 void Desk::each_minute() { sources_.forget_quiet(moment().now_ns); }
 
+void Desk::reconfigured() {
+  sources_.set_bounds(source_bounds(running_.config));
+  for_each_connection([&](Connection& connection) {
+    if (!connection.notes.welcome) return;
+    const config::Peer& peer = connection.peer().identity;
+    const bool lost = (connection.notes.rights & ~rights_of(peer, running_.config.access)) != 0;
+    const bool may_map = connection.notes.mode != wire::Want::Map ||
+                         running_.config.access.allows(config::Right::Map, peer);
+    if (!lost && may_map) return;
+    log_.info("uid {} (pid {}) lost rights by the reload: its session ends", peer.uid,
+              connection.peer().pid);
+    memory_.note(shm::EventKind::RightsChanged, peer.uid, connection.notes.name);
+    connection.go_away(wire::GoawayReason::RightsChanged, "your rights were changed: connect anew");
+  });
+}
+
+void Desk::memory_replaced() {
+  asking_.decider().memory_replaced();
+  feed_ = EventFeed(memory_.view());
+  for_each_connection([&](Connection& connection) {
+    if (!maps_memory(connection.notes.mode) && !connection.notes.mapped) return;
+    connection.go_away(wire::GoawayReason::SupersededMemory, "the memory was replaced: attach anew");
+  });
+}
+
 void Desk::shut_down() {
-  for (auto it = connections_.begin(); it != connections_.end();) {
-    const std::shared_ptr<Connection> connection = (it++)->second;
-    connection->shut_down();
-  }
+  for_each_connection([](Connection& connection) { connection.shut_down(); });
 }
 
 void Desk::say_once(std::uint32_t uid, std::string_view text) {

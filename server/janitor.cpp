@@ -41,7 +41,14 @@ Janitor::Adopted Janitor::adopt_rows(std::uint64_t now_ns) {
   for (const shm::RowInfo& info : memory_.rows().in_use()) {
     if (info.index < shm::kFirstClientRow) continue;
     const shm::RowGrant row{info.index, info.word.generation};
-    RowHolder holder{row, info.pid, info.start_time, 0, false};
+    RowHolder holder{row, info.pid, info.start_time, 0, false, false};
+    // Connections of the former daemon: kept for a while, for whoever presents what they hold.
+    if (info.word.kind == shm::RowKind::Connection && info.word.state != shm::RowState::Dead) {
+      holder.asks = true;
+      book_.adopted(holder, now_ns);
+      ++out.kept;
+      continue;
+    }
     const bool process = info.word.kind == shm::RowKind::Process &&
                          info.word.state != shm::RowState::Dead;
     auto pidfd = process ? open_known_process(info.pid, info.start_time)
@@ -69,7 +76,8 @@ Result<shm::RowGrant> Janitor::attach(Attach attach) {
     carry_out(actions);
     if (row) return *row;   // its process is watched already
   }
-  auto row = memory_.rows().grant({.kind = shm::RowKind::Process,
+  auto row = memory_.rows().grant({.kind = attach.asks ? shm::RowKind::Connection
+                                                       : shm::RowKind::Process,
                                    .pid = peer.pid,
                                    .uid = peer.identity.uid,
                                    .start_time = peer.start_time,
@@ -78,10 +86,17 @@ Result<shm::RowGrant> Janitor::attach(Attach attach) {
                                    .name = attach.name});
   if (!row) return row;
   const bool watched = static_cast<bool>(attach.pidfd);
-  book_.attached({*row, peer.pid, peer.start_time, attach.connection, watched});
+  book_.attached({*row, peer.pid, peer.start_time, attach.connection, watched, attach.asks});
   if (watched) watch_.watch(row->index, std::move(attach.pidfd));
   memory_.note(shm::EventKind::ClientAttached, row->index, attach.name);
   return row;
+}
+
+bool Janitor::taken_over(shm::RowGrant row, std::uint64_t connection) {
+  RowActions actions;
+  const bool there = book_.taken_over(row, connection, actions);
+  carry_out(actions);
+  return there;
 }
 
 void Janitor::connection_ended(std::uint64_t connection, bool said_bye, std::uint64_t now_ns) {

@@ -50,8 +50,11 @@ class Janitor {
     std::string name;
     std::optional<shm::RowGrant> token;
     bool comes_again = false;          ///< want = row
+    bool asks = false;                 ///< it does not map the memory
   };
   Result<shm::RowGrant> attach(Attach attach);
+  /// A session that only asks goes on over another connection. False: its row is gone.
+  bool taken_over(shm::RowGrant row, std::uint64_t connection);
   void connection_ended(std::uint64_t connection, bool said_bye, std::uint64_t now_ns);
 
   void tick(std::uint64_t now_ns);

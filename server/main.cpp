@@ -23,6 +23,13 @@ std::string variable(const char* name) {
   return value == nullptr ? std::string() : value;
 }
 
+/// Where a user's own daemon keeps its state.
+std::string state_home() {
+  const std::string given = variable("XDG_STATE_HOME"), home = variable("HOME");
+  if (!given.empty() || home.empty()) return given;
+  return home + "/.local/state";
+}
+
 ExitCode run(const server::Options& options) {
   const server::ConfigSource source{options.config_file, options.settings, ::environ};
   config::LoadOutcome outcome = source.load();
@@ -48,7 +55,9 @@ ExitCode run(const server::Options& options) {
                                     .watchdog_usec = std::getenv("WATCHDOG_USEC"),
                                     .watchdog_pid = std::getenv("WATCHDOG_PID"),
                                     .runtime_directory = variable("RUNTIME_DIRECTORY"),
-                                    .xdg_runtime_dir = variable("XDG_RUNTIME_DIR")};
+                                    .xdg_runtime_dir = variable("XDG_RUNTIME_DIR"),
+                                    .state_directory = variable("STATE_DIRECTORY"),
+                                    .xdg_state_home = state_home()};
   auto daemon = server::Daemon::start(std::move(config), source, around, options.stepped, **log);
   ExitCode code = ExitCode::Ok;
   if (daemon) {

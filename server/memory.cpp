@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
@@ -197,6 +198,16 @@ bool Memory::names_in_place() const {
     if (named.st_ino != ours.st_ino || named.st_dev != ours.st_dev) return false;
   }
   return true;
+}
+
+std::uint64_t Memory::unix_now_s() const noexcept {
+  if (view().clock.is_stepped()) {
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(view().clock.now(), 0)) /
+           rule::kNanosPerSecond;
+  }
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(now.tv_sec, 0));
 }
 
 void Memory::note(shm::EventKind kind, std::uint32_t object, std::string_view text) {

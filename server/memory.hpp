@@ -65,6 +65,9 @@ class Memory {
   /// True while the directory still names all three files.
   bool names_in_place() const;
 
+  /// Seconds since 1970 by the segment's own reckoning: the system's clock, or, on a stepped clock,
+  /// the step.
+  std::uint64_t unix_now_s() const noexcept;
   /// Writes an event; `text` is cut at 28 bytes. Never a caller's key.
   void note(shm::EventKind kind, std::uint32_t object, std::string_view text);
   /// The daemon ends as asked: its row is given back.

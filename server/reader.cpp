@@ -104,8 +104,10 @@ Reader::Outcome Reader::rows_of(const wire::Read& asked) const {
     facts_.add_clients(all);
     return all;
   }
+  if (asked.what == "journal") return facts_.journal();
+  if (asked.what == "overrides") return facts_.overrides();
   return invalid("what", "'" + asked.what + "' is not known; there are status, clients, limits, "
-                         "limit, counters, events, config");
+                         "limit, counters, overrides, journal, events, config");
 }
 
 Reader::Outcome Reader::limit(const wire::Read& asked) const {

@@ -7,6 +7,7 @@
 //               with row 0
 //   limits, limit   + initial note
 //   counters, events, config {path value origin}
+//   journal, overrides       act_rows.hpp
 // Options: `cost` of `limit` with a key (0..1e9, default 1).
 // Cursors are decimal numbers: of the next event for `events`, of the next row for the others. An
 // answer is filled up to max_rows and the session's frame; its cursor is empty at the end. For
@@ -31,6 +32,8 @@ struct ReaderFacts {
   std::function<rows::TableFill()> fill;
   std::function<void(wire::Value& status)> add_status;
   std::function<void(rows::Rows& clients)> add_clients;
+  std::function<rows::Rows()> journal = [] { return rows::Rows{}; };
+  std::function<rows::Rows()> overrides = [] { return rows::Rows{}; };
 };
 
 class Reader {

@@ -43,16 +43,29 @@ Reloader::~Reloader() {
   if (thread_.joinable()) thread_.join();
 }
 
-void Reloader::request(bool dry, Done done) {
+void Reloader::request(Origin origin, Done done) {
   if (jobs_.size() >= kMaxWaiting) {
-    done({false, fmt::format("{} reloads are waiting already; {}", jobs_.size(), kEnding)});
+    done({false, fmt::format("{} changes are waiting already; {}", jobs_.size(), kEnding)});
     return;
   }
-  jobs_.push_back({dry, std::move(done), std::nullopt, 0});
+  jobs_.push_back({origin, std::move(done), {}, {}, std::nullopt, 0});
+  if (jobs_.size() == 1) begin();
+}
+
+void Reloader::republish(std::function<Limits()> limits, Republished done) {
+  if (jobs_.size() >= kMaxWaiting) {
+    return done(Error(Errc::Busy, fmt::format("{} changes are waiting already; nothing was changed,"
+                                              " ask again", jobs_.size())));
+  }
+  jobs_.push_back({Origin::Asked, {}, std::move(limits), std::move(done), std::nullopt, 0});
   if (jobs_.size() == 1) begin();
 }
 
 void Reloader::begin() {
+  if (jobs_.front().limits) {
+    jobs_.front().since_ns = loop_now();
+    return try_publish(loop_now());
+  }
   loading_ = true;
   if (thread_.joinable()) thread_.join();   // it has posted its outcome: it is about to end
   thread_ = std::thread([this, source = running_.source] {
@@ -70,8 +83,12 @@ void Reloader::loaded(config::LoadOutcome outcome, std::string log_fault) {
   const auto errors = config::reload_errors(running_.config, *outcome.config, running_.reserved);
   if (!errors.empty()) return finish({false, refusal_text(errors)});
   if (!log_fault.empty()) return finish({false, log_fault + "\n1 error; " + kEnding});
-  if (jobs_.front().dry) {
+  const Origin origin = jobs_.front().origin;
+  if (origin == Origin::Dry) {
     return finish({true, "the configuration is good; nothing was changed (dry)"});
+  }
+  if (origin == Origin::Watched && outcome.config->hash == running_.config.hash) {
+    return finish({true, "the file says what runs already"});
   }
   jobs_.front().next = std::move(*outcome.config);
   jobs_.front().since_ns = loop_now();
@@ -79,16 +96,30 @@ void Reloader::loaded(config::LoadOutcome outcome, std::string log_fault) {
 }
 
 void Reloader::tick(std::uint64_t now_ns) {
-  if (!jobs_.empty() && jobs_.front().next && !loading_) try_publish(now_ns);
+  const bool ready = !jobs_.empty() && !loading_ && (jobs_.front().next || jobs_.front().limits);
+  if (ready) try_publish(now_ns);
 }
 
 void Reloader::try_publish(std::uint64_t now_ns) {
   Job& job = jobs_.front();
-  auto report = memory_.publisher().publish(job.next->limits, job.next->hash);
-  if (report) return finish({true, accept(*report)});
+  const bool manual = static_cast<bool>(job.limits);
+  const Limits limits = manual      ? job.limits()
+                        : effective_ ? effective_(job.next->limits)
+                                     : job.next->limits;
+  auto report = memory_.publisher().publish(limits, manual ? running_.config.hash : job.next->hash);
+  if (report) return manual ? republished({}) : finish({true, accept(*report)});
   const bool later = report.error().code() == Errc::Busy && now_ns - job.since_ns < kPatienceNs;
   if (later) return;
+  if (manual) return republished(report.error());
   finish({false, report.error().text() + "; " + kEnding});
+}
+
+void Reloader::republished(const Result<void>& result) {
+  const Republished done = std::move(jobs_.front().republished);
+  jobs_.pop_front();
+  if (result && published_) published_();
+  if (!jobs_.empty()) begin();
+  done(result);
 }
 
 /// The rules are published: from here on the new configuration is the running one.
@@ -110,13 +141,14 @@ std::string Reloader::accept(const shm::PublishReport& report) {
 void Reloader::finish(Verdict verdict) {
   Job job = std::move(jobs_.front());
   jobs_.pop_front();
-  if (!job.dry) {
+  const bool unchanged = job.origin == Origin::Watched && verdict.ok && !job.next;
+  if (job.origin != Origin::Dry && !unchanged) {
     memory_.note(verdict.ok ? shm::EventKind::ConfigReloaded : shm::EventKind::ConfigRefused, 0,
                  verdict.ok ? fmt::format("config {:016x}", running_.config.hash) : "");
     if (!verdict.ok) ++running_.reloads_refused;
   }
   if (verdict.ok) {
-    log_.info("{}", verdict.text);
+    if (!unchanged) log_.info("{}", verdict.text);
   } else {
     for (std::size_t at = 0; at < verdict.text.size();) {
       const std::size_t end = std::min(verdict.text.find('\n', at), verdict.text.size());
@@ -125,7 +157,7 @@ void Reloader::finish(Verdict verdict) {
     }
   }
   if (!jobs_.empty()) begin();
-  job.done(verdict);
+  if (job.done) job.done(verdict);
 }
 
 }  // namespace cutwater::server

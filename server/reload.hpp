@@ -5,7 +5,10 @@
 // Reading the file and looking up users may take long (a disk, a directory service): a thread of
 // its own does that, the loop only publishes. A publication that is not possible yet (the last
 // change is not in force) is tried again at each tick for kPatienceNs, then refused: nothing
-// changed then. At most kMaxWaiting reloads wait; one after the other is carried out.
+// changed then. At most kMaxWaiting changes wait; one after the other is carried out. Manual acts
+// that are published (acts.hpp) come through here too, so that they and reloads never cross.
+// A reload that finds the configuration as it runs publishes nothing when nobody asked for it
+// (the file watch: somebody had reloaded already).
 // Thread safety: the loop's thread, but for the thread in here.
 #pragma once
 #include <cstdint>
@@ -35,6 +38,8 @@ class Reloader {
   static constexpr std::uint64_t kPatienceNs = 700'000'000;
 
   using Done = std::function<void(const Verdict&)>;
+  using Limits = std::vector<rule::LimitSettings>;
+  using Republished = std::function<void(const Result<void>&)>;
 
   Reloader(asio::io_context& loop, Memory& memory, Running& running, Log& log);
   ~Reloader();
@@ -42,14 +47,25 @@ class Reloader {
   /// Called once after each successful reload, before the verdict is given.
   void on_published(std::function<void()> hook) { published_ = std::move(hook); }
 
-  /// `dry`: only the verdict. `done` is called exactly once, from the loop.
-  void request(bool dry, Done done);
+  /// What is published for the limits of a configuration: these with the manual acts on top.
+  void set_effective(std::function<Limits(const Limits&)> effective) {
+    effective_ = std::move(effective);
+  }
+
+  enum class Origin { Asked, Dry, Watched };
+  /// `done` is called exactly once, from the loop. Dry: only the verdict.
+  void request(Origin origin, Done done);
+  /// Publishes these limits under the running configuration. `limits` is called each time it is
+  /// tried, `done` once, from the loop.
+  void republish(std::function<Limits()> limits, Republished done);
   void tick(std::uint64_t now_ns);
 
  private:
   struct Job {
-    bool dry = false;
+    Origin origin = Origin::Asked;
     Done done;
+    std::function<Limits()> limits;       ///< republish: no file is read
+    Republished republished;
     std::optional<config::Config> next;   ///< set when it was read and may be published
     std::uint64_t since_ns = 0;
   };
@@ -57,6 +73,7 @@ class Reloader {
   void begin();
   void loaded(config::LoadOutcome outcome, std::string log_fault);
   void try_publish(std::uint64_t now_ns);
+  void republished(const Result<void>& result);
   void finish(Verdict verdict);
   std::string accept(const shm::PublishReport& report);
 
@@ -65,6 +82,7 @@ class Reloader {
   Running& running_;
   Log& log_;
   std::function<void()> published_;
+  std::function<Limits(const Limits&)> effective_;
   std::deque<Job> jobs_;
   bool loading_ = false;
   std::thread thread_;

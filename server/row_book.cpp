@@ -24,7 +24,7 @@ std::optional<shm::RowGrant> RowBook::offered(std::uint32_t pid, std::uint64_t s
                                               std::optional<shm::RowGrant> token,
                                               std::uint64_t connection, RowActions& out) {
   const auto is_its_own = [&](const Entry& entry) {
-    return entry.orphan && entry.holder.connection == 0 && entry.holder.pid == pid &&
+    return entry.orphan && !entry.holder.asks && entry.holder.connection == 0 && entry.holder.pid == pid &&
            entry.holder.start_time == start_time && pid != 0;
   };
   auto found = entries_.end();
@@ -48,6 +48,20 @@ std::optional<shm::RowGrant> RowBook::offered(std::uint32_t pid, std::uint64_t s
   return entry.holder.row;
 }
 
+bool RowBook::taken_over(shm::RowGrant row, std::uint64_t connection, RowActions& out) {
+  const auto found = entries_.find(row.index);
+  if (found == entries_.end()) return false;
+  Entry& entry = found->second;
+  const bool same = entry.orphan && entry.holder.asks &&
+                    entry.holder.row.generation == row.generation;
+  if (!same) return false;
+  entry.orphan = false;
+  entry.holder.connection = connection;
+  by_connection_[connection] = found->first;
+  out.push_back(act(RowAction::Kind::Live, entry.holder));
+  return true;
+}
+
 RowActions RowBook::connection_ended(std::uint64_t connection, bool said_bye,
                                      std::uint64_t now_ns) {
   RowActions out;
@@ -59,7 +73,7 @@ RowActions RowBook::connection_ended(std::uint64_t connection, bool said_bye,
   Entry& entry = found->second;
   entry.holder.connection = 0;
   const bool may_live = entry.holder.watched && guarded(Guard::ReapOnPidfdOnly);
-  if (said_bye || !may_live) {
+  if (said_bye || (!may_live && !entry.holder.asks)) {
     bury(found, out);
     return out;
   }
@@ -93,7 +107,7 @@ RowActions RowBook::tick(std::uint64_t now_ns) {
     const auto at = it++;
     Entry& entry = at->second;
     if (!entry.orphan || now_ns < entry.look_ns) continue;
-    if (!entry.holder.watched) {
+    if (!entry.holder.watched || entry.holder.asks) {
       bury(at, out);
     } else if (looks < kMaxLooks) {
       ++looks;

@@ -10,6 +10,9 @@
 //   ORPHAN  --its process ended-->                              reap
 //   ORPHAN  --5 s later: our memory is not in its maps-->       reap
 //   ORPHAN  --the maps cannot be read, or it is there-->        kept; looked at again 5 s later
+//   LIVE    --connection of a session that only asks ended without BYE-->  ORPHAN
+//   ORPHAN of such a session  --taken over by another connection-->        LIVE
+//   ORPHAN of such a session  --5 s later-->                               reap
 //   ADOPTED without a pidfd, not offered again within 5 s-->    reap
 // A closed socket alone never kills a row whose process can be watched: a forked child may hold the
 // last copy, or a living process may have lost its connection (guard ReapOnPidfdOnly).
@@ -33,6 +36,7 @@ struct RowHolder {
   std::uint64_t start_time = 0;
   std::uint64_t connection = 0;        ///< 0 = none (adopted from a former daemon)
   bool watched = false;                ///< by pidfd; else by the end of its connection
+  bool asks = false;                   ///< RowKind::Connection: its session maps nothing
 };
 
 struct RowAction {
@@ -62,6 +66,9 @@ class RowBook {
   std::optional<shm::RowGrant> offered(std::uint32_t pid, std::uint64_t start_time,
                                        std::optional<shm::RowGrant> token,
                                        std::uint64_t connection, RowActions& out);
+
+  /// A session that only asks goes on over another connection. False: its row is gone.
+  bool taken_over(shm::RowGrant row, std::uint64_t connection, RowActions& out);
 
   RowActions connection_ended(std::uint64_t connection, bool said_bye, std::uint64_t now_ns);
   RowActions process_ended(std::uint32_t row);

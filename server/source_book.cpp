@@ -14,7 +14,7 @@ SourceBook::Source& SourceBook::source(std::uint32_t uid, std::uint64_t now_ns) 
         if (it->second.connections != 0) continue;
         if (oldest == sources_.end() || it->second.seen_ns < oldest->second.seen_ns) oldest = it;
       }
-      // At most kMaxConnections entries have connections, so one without is always there.
+      // With more connections than kMaxSources of as many uids there is none; then it grows.
       if (oldest != sources_.end()) sources_.erase(oldest);
     }
     found = sources_.emplace(uid, Source{}).first;
@@ -28,8 +28,8 @@ SourceBook::Verdict SourceBook::opened(std::uint32_t uid, std::uint64_t now_ns) 
   if (from.failed >= kMaxFailedHellos && now_ns - from.failed_since_ns < kMinuteNs) {
     return Verdict::Silent;
   }
-  if (connections_ >= kMaxConnections) return Verdict::TooManyInAll;
-  if (from.connections >= kMaxConnectionsPerSource) return Verdict::TooManyOfSource;
+  if (connections_ >= bounds_.connections) return Verdict::TooManyInAll;
+  if (from.connections >= bounds_.connections_per_source) return Verdict::TooManyOfSource;
   ++from.connections;
   ++connections_;
   return Verdict::Welcome;

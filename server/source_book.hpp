@@ -2,7 +2,7 @@
 // What each source (a uid) does to the daemon: its open connections, its failed HELLOs, and when it
 // was last spoken of in the log. Keeps one peer from costing the others more than its share.
 //
-// Bounds: kMaxConnections for all, kMaxConnectionsPerSource for one uid; more than kMaxFailedHellos
+// Bounds: listen.max-connections for all, max-connections-per-peer for one uid; more than kMaxFailedHellos
 // in a minute and further connections are closed without an answer until the minute is over; a
 // source's misdeeds are logged once a minute, the others counted. Entries without connections are
 // dropped after a minute of quiet, at most kMaxSources are kept.
@@ -15,11 +15,17 @@ namespace cutwater::server {
 
 class SourceBook {
  public:
-  static constexpr std::uint32_t kMaxConnections = 1024;
-  static constexpr std::uint32_t kMaxConnectionsPerSource = 256;
+  /// May be changed at any time; connections there are stay.
+  struct Bounds {
+    std::uint32_t connections = 1024;
+    std::uint32_t connections_per_source = 256;
+  };
   static constexpr std::uint32_t kMaxFailedHellos = 30;
   static constexpr std::uint64_t kMinuteNs = 60'000'000'000;
   static constexpr std::size_t kMaxSources = 4096;
+
+  void set_bounds(Bounds bounds) noexcept { bounds_ = bounds; }
+  const Bounds& bounds() const noexcept { return bounds_; }
 
   enum class Verdict {
     Welcome,
@@ -60,6 +66,7 @@ class SourceBook {
 
   std::map<std::uint32_t, Source> sources_;
   std::uint32_t connections_ = 0;
+  Bounds bounds_;
 };
 
 }  // namespace cutwater::server

@@ -396,6 +396,9 @@ enum class EventKind : std::uint8_t {
   BreakerReclaimed = 15,     ///< a probe of a dead owner; row
   BreakerLocalFault = 16,    ///< one process opened for itself; row
   BreakerFlapping = 17,      ///< four or more openings within ten minutes
+  ManualAct = 24,            ///< object: limit index; the text says what and which limit
+  RightsChanged = 25,        ///< object: uid; its sessions were ended
+  SlowReader = 26,           ///< object: uid; it did not take its answers
 };
 
 struct EventRecord {

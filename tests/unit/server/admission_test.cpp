@@ -56,7 +56,7 @@ TEST(Admission, AStrangerIsRefusedWithReasonAndRemedy) {
 
   EXPECT_TRUE(got.refused);
   EXPECT_NE(got.reason.find("uid 1001"), std::string::npos);
-  EXPECT_NE(got.reason.find("access.map"), std::string::npos);
+  EXPECT_NE(got.reason.find("access.ask"), std::string::npos);
   EXPECT_NE(got.reason.find("add the user"), std::string::npos);
 }
 

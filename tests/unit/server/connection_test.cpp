@@ -10,6 +10,7 @@ namespace cutwater::server {
 namespace {
 
 using wire::MessageType;
+const std::uint64_t kIdleNs = wire::ServerSettings{}.idle_ns;
 
 /// A host with a clock moved by hand; it welcomes everybody.
 class Host final : public SessionHost {
@@ -22,15 +23,17 @@ class Host final : public SessionHost {
     if (with_row) {
       welcome.row_index = 2;
       from.notes.row = {2, 1};
+      from.notes.mapped = true;
     }
     from.perform(from.session().welcome(std::move(welcome), now_ns));
   }
-  void on_read(Connection& from, const wire::ReadRequested& asked) override {
+  void on_request(Connection& from, wire::ServerAction& action) override {
+    const auto* asked = std::get_if<wire::ReadRequested>(&action);
+    if (asked == nullptr) return;
     wire::ReadAnswer answer;
     answer.rows.push_back(wire::Value::map({{"text", std::string(30'000, 'x')}}));
-    from.perform(from.session().answer(asked.request, answer));
+    from.perform(from.session().answer(asked->request, answer));
   }
-  void on_steer(Connection&, const wire::SteerRequested&) override {}
   void on_fault(Connection&, const wire::PeerFault&) override { ++faults; }
   void on_closed(Connection&, bool said_bye) override {
     ++closed;
@@ -110,7 +113,7 @@ class ConnectionTest : public testing::Test {
 TEST_F(ConnectionTest, ASessionWithoutARowEndsAfterFiveIdleMinutes) {
   greet();
 
-  tick_after(Connection::kIdleNs - 1);
+  tick_after(kIdleNs - 1);
   EXPECT_EQ(heard(), "W");
   tick_after(1);
 
@@ -129,10 +132,10 @@ TEST_F(ConnectionTest, ASessionWithARowIsSilentForItsWholeLife) {
 
 TEST_F(ConnectionTest, AByteKeepsASessionAlive) {
   greet();
-  tick_after(Connection::kIdleNs - 1);
+  tick_after(kIdleNs - 1);
   say(MessageType::Ping, 0, *wire::encode(wire::Ping{1}));
 
-  tick_after(Connection::kIdleNs - 1);
+  tick_after(kIdleNs - 1);
 
   EXPECT_FALSE(heard().ends_with("."));
 }

@@ -11,7 +11,7 @@ constexpr std::uint64_t kSecond = 1'000'000'000;
 
 TEST(SourceBook, TakesSoManyConnectionsOfOneUidAndNoMore) {
   SourceBook book;
-  for (std::uint32_t i = 0; i < SourceBook::kMaxConnectionsPerSource; ++i) {
+  for (std::uint32_t i = 0; i < SourceBook::Bounds{}.connections_per_source; ++i) {
     ASSERT_EQ(book.opened(7, kSecond), Verdict::Welcome);
   }
 
@@ -23,12 +23,12 @@ TEST(SourceBook, TakesSoManyConnectionsOfOneUidAndNoMore) {
 
 TEST(SourceBook, TakesSoManyConnectionsInAllAndNoMore) {
   SourceBook book;
-  for (std::uint32_t i = 0; i < SourceBook::kMaxConnections; ++i) {
+  for (std::uint32_t i = 0; i < SourceBook::Bounds{}.connections; ++i) {
     ASSERT_EQ(book.opened(i / 200, kSecond), Verdict::Welcome);
   }
 
   EXPECT_EQ(book.opened(999, kSecond), Verdict::TooManyInAll);
-  EXPECT_EQ(book.connections(), SourceBook::kMaxConnections);
+  EXPECT_EQ(book.connections(), SourceBook::Bounds{}.connections);
 }
 
 TEST(SourceBook, StaysSilentForAMinuteAfterThirtyFailedHellos) {

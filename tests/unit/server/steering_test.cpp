@@ -36,7 +36,18 @@ class SteeringTest : public testing::Test {
     memory_ = Memory::open(running_.config, {.stepped = stepped, .runtime_directory = {},
                                              .xdg_runtime_dir = {}}, remarks).value();
     reloader_ = std::make_unique<Reloader>(loop_, *memory_, running_, *log_);
-    steering_ = std::make_unique<Steering>(*memory_, *reloader_, *log_);
+    acts_.reset();
+    acts_ = std::make_unique<Acts>(Journal::open(loop_, {.setting = place_.path() + "/state"}),
+                                   *log_);
+    acts_->begin(*memory_, running_,
+                 [this](auto make, auto done) {
+                   reloader_->republish(std::move(make), std::move(done));
+                 },
+                 [] {});
+    reloader_->set_effective([this](const Reloader::Limits& config_limits) {
+      return acts_->effective(config_limits);
+    });
+    steering_ = std::make_unique<Steering>(*memory_, running_, *reloader_, *acts_, *log_);
   }
   void write(const std::string& limits) const {
     place_.write_config(
@@ -84,6 +95,7 @@ class SteeringTest : public testing::Test {
   Running running_;
   std::unique_ptr<Memory> memory_;
   std::unique_ptr<Reloader> reloader_;
+  std::unique_ptr<Acts> acts_;
   std::unique_ptr<Steering> steering_;
 };
 
@@ -153,7 +165,7 @@ TEST_F(SteeringTest, C129ReloadsOfOtherThingsLeaveTheStateByteIdentical) {
 TEST_F(SteeringTest, ReloadsComeOneAfterTheOtherAndTheirNumberIsBounded) {
   std::size_t answered = 0, refused = 0;
   for (std::size_t i = 0; i < Reloader::kMaxWaiting + 3; ++i) {
-    reloader_->request(true, [&](const Verdict& verdict) {
+    reloader_->request(Reloader::Origin::Dry, [&](const Verdict& verdict) {
       ++answered;
       refused += verdict.ok ? 0 : 1;
     });

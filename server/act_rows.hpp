@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// READ rows about what was set by hand or for single keys.
+//
+//   journal    id do limit key? count? period_ns? burst? on? at_s until_s who note state (stands,
+//              undone, replaced, expired) ended_s? ended_by?; by id
+//   overrides  limit key pattern kind (bucket, unlimited, blocked) windows until_s note origin
+//              (configuration, act) act?; by limit
+// Keys appear as the limit's show-keys allows: as they are (control characters replaced), as the
+// hash of the memory, or not at all. A key pattern is the operator's own text and always shown.
+// Pure but for the secret of the hash. Thread safety: functions without state.
+#pragma once
+#include "act_book.hpp"
+#include "rows/segment_rows.hpp"
+#include "rule/limit_settings.hpp"
+
+namespace cutwater::server {
+
+/// A key as people may see it.
+std::string shown_key(const shm::View& view, const rule::LimitSettings& limit,
+                      std::string_view key);
+
+rows::Rows journal_rows(const shm::View& view, const ActBook& book,
+                        const std::vector<rule::LimitSettings>& limits);
+rows::Rows override_rows(const shm::View& view, const ActBook& book,
+                         const std::vector<rule::LimitSettings>& effective);
+
+}  // namespace cutwater::server

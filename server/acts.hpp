@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Manual acts that last: carried out in the memory, written to the journal, undone, expired, and
+// put in force again by the next daemon or after a reboot.
+//
+//   ban for a time      an entry of the bucket table; no place there: an override with `until`
+//   ban until undone, override, shadow      the configuration's limits with these on top, published
+//                                           as a reload is: whole, within 100 ms
+// An operator's act wins over the configuration for the same key. An act for a limit that the
+// configuration does not have (any more) stands without effect until the limit is back.
+// Order: in force first, then on the disk, then answered; the answer says when it is not saved.
+// Bounds: ActBook's. Thread safety: the loop's thread.
+#pragma once
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "act_book.hpp"
+#include "journal.hpp"
+#include "log.hpp"
+#include "memory.hpp"
+#include "rule/limit_settings.hpp"
+#include "running.hpp"
+#include "wire/message.hpp"
+
+namespace cutwater::server {
+
+/// The limits of the configuration with the standing acts on top. `placed`: bans that have an entry
+/// of their own in the table, so no override. Pure.
+std::vector<rule::LimitSettings> with_acts(const std::vector<rule::LimitSettings>& limits,
+                                           const std::map<std::uint64_t, Act>& standing,
+                                           const std::set<std::uint64_t>& placed);
+
+/// What an act came to, for the answer: a STEER code and its text.
+struct ActVerdict {
+  std::uint16_t code = wire::kSteerDone;
+  std::string text;
+};
+
+class Acts {
+ public:
+  using Done = std::function<void(ActVerdict)>;
+  /// Publishes these limits as soon as it can be, or says why not (Reloader::republish).
+  using Publish = std::function<void(std::function<std::vector<rule::LimitSettings>()> limits,
+                                     std::function<void(const Result<void>&)> done)>;
+
+  Acts(Journal::Opened opened, Log& log);
+
+  /// Set once the memory is there. Bans whose time runs are put into the table. `announced`: the
+  /// generation was raised.
+  void begin(Memory& memory, const Running& running, Publish publish,
+             std::function<void()> announced);
+
+  /// What is to be published for the limits of a configuration.
+  std::vector<rule::LimitSettings> effective(const std::vector<rule::LimitSettings>& limits) const {
+    return with_acts(limits, book_.standing(), placed_);
+  }
+
+  /// `act` without id and times. `for_ns` 0: until undone. `done` is called once, now or later.
+  void carry_out(Act act, std::uint64_t for_ns, Done done);
+  /// Ends the ban of a key.
+  void unban(const std::string& limit, const std::string& key, const std::string& who, Done done);
+  /// Ends the override that an act gave a key.
+  void end_override(const std::string& limit, const std::string& key, const std::string& who,
+                    Done done);
+  void undo(std::uint64_t id, const std::string& who, Done done);
+
+  /// Once a second: acts whose time is over end.
+  void tick();
+  /// The memory is another one, or empty: bans are put into it.
+  void put_bans();
+
+  const ActBook& book() const noexcept { return book_; }
+  const Journal& journal() const noexcept { return *journal_; }
+
+ private:
+  /// Changes a book, and says what the journal is to hold.
+  using Change = std::function<Result<std::vector<JournalEntry>>(ActBook&)>;
+  bool place_ban(const Act& act);
+  void publish_then(Change change, std::string text, Done done);
+  void save(const std::vector<JournalEntry>& entries, std::string text, Done done);
+  void end_act(const Act& act, const std::string& who, Done done);
+  void announce();
+  void note(const std::string& limit, std::string_view what);
+  bool known_limit(const std::string& name) const;
+
+  Log& log_;
+  std::unique_ptr<Journal> journal_;
+  ActBook book_;
+  std::set<std::uint64_t> placed_;     // ids of bans that have an entry in the table
+  Memory* memory_ = nullptr;
+  const Running* running_ = nullptr;
+  Publish publish_;
+  std::function<void()> announced_;
+};
+
+}  // namespace cutwater::server

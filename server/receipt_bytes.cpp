@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "receipt_bytes.hpp"
+
+#include <cstring>
+
+namespace cutwater::server {
+
+namespace {
+
+struct Head {
+  std::uint32_t life;
+  std::uint32_t limit, incarnation;
+  std::uint32_t tokens;
+  std::uint8_t f, charges;
+  std::uint16_t pad;
+};
+
+template <class Part>
+void append(std::string& out, const Part& part) {
+  out.append(reinterpret_cast<const char*>(&part), sizeof part);
+}
+
+}  // namespace
+
+std::string to_bytes(std::uint32_t life, shm::LimitRef limit, const DecisionData& data) {
+  std::string out;
+  if (data.receipt != Receipt::One && data.receipt != Receipt::Several) return out;
+  const bool several = data.receipt == Receipt::Several;
+  const std::uint8_t charges = several ? data.charges : std::uint8_t{1};
+  out.reserve(sizeof(Head) + charges * sizeof(ChargeReceipt));
+  append(out, Head{life, limit.index, limit.incarnation, data.tokens, data.f, charges, 0});
+  append(out, ChargeReceipt{data.slot, data.tag, data.level, data.cost});
+  for (std::size_t i = 1; i < charges; ++i) append(out, data.more[i - 1]);
+  return out;
+}
+
+std::optional<KeptReceipt> receipt_of(std::string_view bytes) {
+  Head head;
+  if (bytes.size() < sizeof head) return std::nullopt;
+  std::memcpy(&head, bytes.data(), sizeof head);
+  const bool fits = head.charges >= 1 && head.charges <= kMaxCharges &&
+                    bytes.size() == sizeof head + head.charges * sizeof(ChargeReceipt);
+  if (!fits) return std::nullopt;
+  KeptReceipt out;
+  out.life = head.life;
+  out.limit = {head.limit, head.incarnation};
+  out.data.reason = Reason::Allowed;
+  out.data.receipt = head.charges == 1 ? Receipt::One : Receipt::Several;
+  out.data.charges = head.charges;
+  out.data.tokens = head.tokens;
+  out.data.f = head.f;
+  const char* at = bytes.data() + sizeof head;
+  ChargeReceipt first;
+  std::memcpy(&first, at, sizeof first);
+  out.data.slot = first.slot;
+  out.data.tag = first.tag;
+  out.data.level = first.level;
+  out.data.cost = first.cost;
+  std::memcpy(out.data.more, at + sizeof first, (head.charges - 1U) * sizeof(ChargeReceipt));
+  return out;
+}
+
+}  // namespace cutwater::server
