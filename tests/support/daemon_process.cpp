@@ -143,7 +143,8 @@ DaemonProcess::DaemonProcess(const ScratchPlace& place, DaemonOptions options) {
   ::chmod(notify_path_.c_str(), 0777);
 
   std::vector<std::string> arguments = {program(), "--set",
-                                        "instance.memory-directory=" + place.memory()};
+                                        "instance.memory-directory=" + place.memory(), "--set",
+                                        "instance.state-directory=" + place.state()};
   if (::access(place.config().c_str(), F_OK) == 0) {
     arguments.insert(arguments.end(), {"--config", place.config()});
   }

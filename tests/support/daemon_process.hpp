@@ -43,6 +43,7 @@ class ScratchPlace {
 
   const std::string& path() const { return path_; }
   std::string memory() const { return path_ + "/main"; }
+  std::string state() const { return path_ + "/state"; }
   std::string config() const { return path_ + "/cutwater.yaml"; }
   std::string socket() const { return memory() + "/cutwater.sock"; }
   /// `unix:` + socket(), for clients.
@@ -66,7 +67,8 @@ struct DaemonOptions {
 
 class DaemonProcess {
  public:
-  /// `--config place.config()` when that file is there, memory in place.memory().
+  /// `--config place.config()` when that file is there, memory in place.memory(),
+  /// journal in place.state().
   explicit DaemonProcess(const ScratchPlace& place, DaemonOptions options = {});
   ~DaemonProcess();
   DaemonProcess(const DaemonProcess&) = delete;

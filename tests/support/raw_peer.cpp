@@ -111,18 +111,45 @@ std::optional<wire::Welcome> RawPeer::greet(const wire::Hello& hello) {
   return *welcome;
 }
 
-std::optional<wire::ReadAnswer> RawPeer::read(wire::Read asked) {
-  const auto payload = wire::encode(asked);
-  if (!payload || !send_frame(wire::MessageType::Read, next_request_++, *payload)) return {};
-  const auto frame = receive();
-  if (!frame) return std::nullopt;
-  if (frame->header.type == wire::MessageType::Error) {
-    if (auto refused = wire::decode<wire::ErrorMessage>(frame->payload)) refusal_ = *refused;
+std::optional<wire::Frame> RawPeer::exchange(wire::MessageType type, std::string_view payload,
+                                             std::uint16_t flags) {
+  const std::uint32_t request = next_request_++;
+  if (!send(wire::encode_frame({.type = type, .flags = flags, .request = request}, payload))) {
     return std::nullopt;
   }
-  auto answer = wire::decode<wire::ReadAnswer>(frame->payload);
-  if (!answer) return std::nullopt;
-  return *answer;
+  while (auto frame = receive()) {
+    if (keep_push(*frame)) continue;
+    if (frame->header.type == wire::MessageType::Error) {
+      if (auto refused = wire::decode<wire::ErrorMessage>(frame->payload)) refusal_ = *refused;
+      return std::nullopt;
+    }
+    return frame;
+  }
+  return std::nullopt;
+}
+
+bool RawPeer::keep_push(const wire::Frame& frame) {
+  if (frame.header.type == wire::MessageType::Event) {
+    if (auto event = wire::decode<wire::Event>(frame.payload)) events_.push_back(*event);
+    return true;
+  }
+  if (frame.header.type != wire::MessageType::Goaway) return false;
+  if (auto goaway = wire::decode<wire::Goaway>(frame.payload)) goaways_.push_back(*goaway);
+  return true;
+}
+
+std::optional<wire::Event> RawPeer::event() {
+  while (events_.empty()) {
+    const auto frame = receive();
+    if (!frame || !keep_push(*frame)) return std::nullopt;
+  }
+  wire::Event out = std::move(events_.front());
+  events_.erase(events_.begin());
+  return out;
+}
+
+std::optional<wire::ReadAnswer> RawPeer::read(wire::Read asked) {
+  return ask<wire::ReadAnswer>(asked);
 }
 
 std::optional<wire::ReadAnswer> RawPeer::read(std::string what) {
@@ -132,17 +159,7 @@ std::optional<wire::ReadAnswer> RawPeer::read(std::string what) {
 }
 
 std::optional<wire::SteerAnswer> RawPeer::steer(const wire::Steer& asked) {
-  const auto payload = wire::encode(asked);
-  if (!payload || !send_frame(wire::MessageType::Steer, next_request_++, *payload)) return {};
-  const auto frame = receive();
-  if (!frame) return std::nullopt;
-  if (frame->header.type == wire::MessageType::Error) {
-    if (auto refused = wire::decode<wire::ErrorMessage>(frame->payload)) refusal_ = *refused;
-    return std::nullopt;
-  }
-  auto answer = wire::decode<wire::SteerAnswer>(frame->payload);
-  if (!answer) return std::nullopt;
-  return *answer;
+  return ask<wire::SteerAnswer>(asked);
 }
 
 std::optional<wire::Pong> RawPeer::ping(std::uint64_t value) {
