@@ -11,6 +11,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+using wire::Value;
+
 constexpr std::uint64_t kHour = 3600ULL * 1'000'000'000;
 
 class Acts : public Asked {
@@ -55,7 +57,6 @@ class Acts : public Asked {
     daemon_.emplace(place_);
     ASSERT_TRUE(daemon_->ready()) << daemon_->log();
   }
-  using Value = wire::Value;
 };
 
 TEST_F(Acts, ABanHoldsAtOnceComesBackAfterARebootAndCanBeUndone) {

@@ -113,7 +113,7 @@ TEST_F(Asked, C122PipelinedRequestsAndEventsNeverMixTheirBytes) {
   std::uint32_t answered = 0, events = 0;
   wire::FrameReader reader(wire::kMaxFrameLargest);
   std::size_t sent = 0;
-  while (answered < kRequests) {
+  while (answered < kRequests || events == 0) {
     pollfd entry{peer.fd(), static_cast<short>(POLLIN | (sent < bytes.size() ? POLLOUT : 0)), 0};
     ASSERT_GT(::poll(&entry, 1, 60'000), 0);
     if ((entry.revents & POLLOUT) != 0) {
@@ -144,7 +144,7 @@ TEST_F(Asked, C122PipelinedRequestsAndEventsNeverMixTheirBytes) {
       ++answered;
     }
   }
-  EXPECT_GT(events, 0U);
+  EXPECT_EQ(answered, kRequests);
 }
 
 TEST_F(Asked, C123OutOfDescriptorsAcceptPausesAndAskersGoOn) {
