@@ -13,12 +13,13 @@ namespace fs = std::filesystem;
 
 using wire::Value;
 
+const Value kNothing = Value(Value::Map{});
 constexpr std::uint64_t kHour = 3600ULL * 1'000'000'000;
 
 class Acts : public Asked {
  protected:
   wire::SteerAnswer steer(std::string_view verb, const std::string& limit, const std::string& key,
-                          Value arguments = Value(Value::Map{}), std::uint64_t for_ns = 0) {
+                          Value arguments = kNothing, std::uint64_t for_ns = 0) {
     RawPeer peer(place_.socket());
     if (!peer.greet(hello(0))) return {999, peer.refusal().text, 0};
     wire::Steer asked;
@@ -63,7 +64,7 @@ TEST_F(Acts, ABanHoldsAtOnceComesBackAfterARebootAndCanBeUndone) {
   start();
   EXPECT_EQ(ask("slow", "mallory"), "allowed 4");
 
-  EXPECT_EQ(steer(wire::kVerbLimitBan, "slow", "mallory", {}, kHour).code, wire::kSteerDone);
+  EXPECT_EQ(steer(wire::kVerbLimitBan, "slow", "mallory", kNothing, kHour).code, wire::kSteerDone);
   EXPECT_EQ(steer(wire::kVerbLimitBan, "slow", "for-ever").code, wire::kSteerDone);
   EXPECT_EQ(ask("slow", "mallory"), "banned");
   EXPECT_EQ(ask("slow", "for-ever"), "banned");
@@ -143,7 +144,7 @@ TEST_F(Acts, WrongActsSayWhatIsWrongAndChangeNothing) {
 TEST_F(Acts, WithoutAStateDirectoryAnActHoldsAndSaysThatItIsNotSaved) {
   start({.arguments = {"--set", "instance.state-directory=off"}});
 
-  const auto answer = steer(wire::kVerbLimitBan, "slow", "mallory", {}, kHour);
+  const auto answer = steer(wire::kVerbLimitBan, "slow", "mallory", kNothing, kHour);
 
   EXPECT_EQ(answer.code, wire::kSteerDone);
   EXPECT_NE(answer.text.find("NOT saved"), std::string::npos) << answer.text;
