@@ -21,6 +21,7 @@
 
 #include <cutwater/decision.hpp>
 #include <cutwater/export.hpp>
+#include <cutwater/keys.hpp>
 #include <cutwater/result.hpp>
 #include <cutwater/units.hpp>
 
@@ -111,6 +112,10 @@ class CUTWATER_EXPORT Limit {
   /// charged nothing.
   Result<std::uint64_t> refund(Decision&& decision) noexcept;
   Result<std::uint64_t> refund(Decision& decision) noexcept;
+
+  /// Its `ip-prefix`, for ip_key(). 32 and 64 where it is not known: over the socket, while the
+  /// limit is gone.
+  IpPrefix ip_prefix() const noexcept;
 
   /// The key as a handle.
   Key key(std::string_view key) const noexcept;

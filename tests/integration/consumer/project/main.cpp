@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The first program of somebody who has only the installed library. Exit 0: it works.
 #include <cutwater/client.hpp>
+#include <cutwater/http.hpp>
+#include <cutwater/keys.hpp>
 #include <cutwater/version.hpp>
 
 #include <chrono>
@@ -22,6 +24,11 @@ int main() {
   std::cout << cutwater::kVersion << ' ' << first.remaining() << second.remaining() << ' '
             << cutwater::name_of(third.reason()) << ' ' << third.retry_after().count() << " ns\n";
   if (!first || !second || third.allowed() || third.retry_after() != 1s) return 2;
+
+  const auto key = cutwater::key_of("acme", cutwater::ip_key("[2001:db8::1]:443").value());
+  if (!key || !api.try_acquire(*key)) return 5;
+  const cutwater::HttpAnswer answer = cutwater::http_answer(third);
+  if (answer.status != 429 || answer.fields.at(0).value != "1") return 6;
 
   const auto nobody = cutwater::Client::open("unix:/nowhere/cutwater.sock");
   if (nobody || cutwater::name_of(nobody.error().code()) != "no_daemon") return 3;
