@@ -5,6 +5,7 @@ namespace cutwater::test {
 namespace {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kExact = 1'000'000'000;
 constexpr std::int64_t kHour = 3600;
 
 }  // namespace
@@ -67,6 +68,16 @@ const std::vector<Group>& vector_table() {
       }},
       {"F", "1/s", 1, kSecond, 10, {
           {"V47", 0, Take, 10, true, 0, 0, 10000},
+          {"V48", 0, Credit, 4, true, 4, 0, 6000, 1, "", 0, 6 * kExact},
+          {"V49", 0, Credit, 100, true, 10, 0, 0, 1, "", 0, 0},
+          {"V50", 0, Take, 10, true, 0, 0, 10000, 1, "", 0, 10 * kExact},
+          {"V51", 0, ChargeAfter, 5, true, 0, 0, 15000, 1, "", 0, 15 * kExact},
+          {"V52", 0, Take, 1, false, 0, 6000, 15000, 1, "", 6 * kExact, 15 * kExact},
+          {"V53", 5000, Take, 1, false, 0, 1000, 10000, 1, "", kExact, 10 * kExact},
+          {"V54", 6000, Take, 1, true, 0, 0, 10000, 1, "", 0, 10 * kExact},
+      }, ", max-debt: 5"},
+      {"F2", "1/s", 1, kSecond, 10, {
+          {"V55", 0, Credit, 5, true, 10, 0, 0, 1, "", 0, 0},
       }},
       // Lowered and raised again under keep-used: what was used stays used, in tokens. A change is
       // in force 1 ns after the moment it is asked for; that nanosecond's refill is in the exact
@@ -79,6 +90,14 @@ const std::vector<Group>& vector_table() {
           {"V61", 0, Take, 3, false, 2, 6000, 48000, 1, "", 5'999'999'999, 47'999'999'999},
           {"V62", 0, Take, 2, true, 0, 0, 60000, 1, "", 0, 59'999'999'999},
       }},
+      {"G63", "10 per 60 s", 10, 60 * kSecond, 100, {
+          {"", 0, Take, 60, true, 40, 0, 360000},
+          {"V63", 0, Reload, 200, true, 40, 0, 960000, 1, "10 per 60 s", 0, 959'999'999'999},
+      }, ", on-change: as-is"},
+      {"G64", "10 per 60 s", 10, 60 * kSecond, 100, {
+          {"", 0, Take, 60, true, 40, 0, 360000},
+          {"V64", 0, Reload, 20, true, 20, 0, 0, 1, "10 per 60 s", 0, 0},
+      }, ", on-change: as-is"},
       // The wall clock is set while the memory's own clock stands still.
       {"H", "1/s", 1, kSecond, 5, {
           {"", 0, Take, 1, true, 4, 0, 1000},

@@ -16,6 +16,8 @@ inline constexpr std::int64_t kNeverMs = -1;
 enum class Act : std::uint8_t {
   Take,           ///< try_acquire of `amount`; 0 is a look
   Reload,         ///< the limit becomes `rate`, `amount` is its burst; then a look at what is left
+  Credit,         ///< an operator gives `amount` tokens; then a look at what is left
+  ChargeAfter,    ///< `amount` is charged after the fact
   StepWallClock,  ///< by `amount` seconds, which may be negative; then nothing
 };
 
@@ -30,7 +32,7 @@ struct Row {
   std::int64_t reset_ms;
   int times = 1;                     ///< asked so often, answered the same each time
   const char* rate = "";             ///< Reload
-  std::optional<std::int64_t> retry_ns = {}, reset_ns = {};   ///< exact, behind a reload
+  std::optional<std::int64_t> retry_ns = {}, reset_ns = {};   ///< exact, where the oracle ends
 };
 
 struct Group {
@@ -39,6 +41,7 @@ struct Group {
   std::uint64_t rate_count, rate_period_ns;   ///< the same for the oracle
   std::uint64_t burst;
   std::vector<Row> rows;
+  const char* more = "";             ///< further settings: ", max-debt: 5"
 };
 
 const std::vector<Group>& vector_table();
