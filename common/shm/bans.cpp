@@ -75,6 +75,7 @@ BanAnswer ban(const View& view, LimitRef limit, KeyHash key, std::int64_t until_
   if (!moved && !put_ban(view, place, static_cast<std::int64_t>(until))) {
     answer.outcome = BanOutcome::NoPlace;
   }
+  CUTWATER_SYNC_POINT("ban.after_entry");
   if (!guarded(Guard::BansUntilRaisedFirst)) raise();
   return answer;
 }
