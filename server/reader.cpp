@@ -52,18 +52,9 @@ const char* birth_word(Birth::Kind kind) {
 rows::Rows config_rows(const config::Config& config) {
   rows::Rows out;
   for (const config::Value& value : config.values) {
-    std::string origin;
-    switch (value.place.source) {
-      case config::Source::Default: origin = "default"; break;
-      case config::Source::File:
-        origin = config.file_name + ":" + std::to_string(value.place.line) + ":" +
-                 std::to_string(value.place.column);
-        break;
-      case config::Source::Environment: origin = "environment " + value.place.name; break;
-      case config::Source::CommandLine: origin = "command line --set " + value.place.name; break;
-    }
     out.push_back(wire::Value::map(
-        {{"path", value.path}, {"value", value.text}, {"origin", origin}}));
+        {{"path", value.path}, {"value", value.text},
+         {"origin", config::origin_text(value.place, config.file_name)}}));
   }
   return out;
 }

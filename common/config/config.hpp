@@ -25,6 +25,7 @@
 
 #include <cutwater/result.hpp>
 
+#include "rule/breaker_settings.hpp"
 #include "rule/limit_settings.hpp"
 
 namespace cutwater::config {
@@ -38,14 +39,15 @@ inline constexpr std::uint64_t kMaxKeys = 1ULL << 30;
 
 // ---------------------------------------------------------------- where a value came from
 
-enum class Source : std::uint8_t { Default, File, Environment, CommandLine };
+enum class Source : std::uint8_t { Default, File, Environment, CommandLine, Preset };
 
 /// A place an operator can go to. In a file: line and column, both from 1, column counted in bytes.
 struct Place {
   Source source = Source::Default;
   std::uint32_t line = 0;
   std::uint32_t column = 0;
-  std::string name;   ///< Environment: the variable; CommandLine: the path as given; else empty
+  std::string name;   ///< Environment: the variable; CommandLine: the path as given; Preset: its
+                      ///< word; File: the block of a base-config it stands in, else empty
 
   friend bool operator==(const Place&, const Place&) = default;
 };
@@ -144,6 +146,9 @@ struct Capacity {
   std::uint32_t events = 4096;
   std::uint32_t overrides = 4096;          ///< keys with an override or a ban, 64 bytes each
   std::uint32_t tops = 64;                 ///< rows of each limit's sketch of top keys; 0: none
+  std::uint32_t breakers = 64;             ///< a pattern counts as its max-instances
+  std::uint64_t breaker_memory = 512 * 1024;   ///< bytes of windows, probes and users
+  std::uint32_t trips = 1024;              ///< last openings with their causes
 
   friend bool operator==(const Capacity&, const Capacity&) = default;
 };
@@ -162,7 +167,8 @@ struct Config {
   Capacity capacity;
   Log log;
   std::vector<rule::LimitSettings> limits; ///< in the order of the file
-  std::vector<Value> values;               ///< every effective value, schema order, limits last
+  std::vector<rule::BreakerSettings> breakers;   ///< and patterns, in the order of the file
+  std::vector<Value> values;     ///< every effective value, schema order, named blocks last
   std::string file_name;                   ///< as given to load_text()
   std::uint64_t hash = 0;                  ///< hash_of() of these values
 
@@ -198,6 +204,10 @@ LoadOptions system_options(const char* const* environment);
 /// except CUTWATER_CONFIG, CUTWATER_ADDRESS, CUTWATER_IF_ABSENT and CUTWATER_ENABLED. Sorted by
 /// name.
 Pairs overrides_from(const char* const* environment);
+
+/// Where a value comes from, as people read it: "default", "preset resilience4j",
+/// "cutwater.yaml:9:11", "base-config shared, cutwater.yaml:4:5", "environment CUTWATER_X".
+std::string origin_text(const Place& place, std::string_view file_name);
 
 /// One error or note. line() is `FILE:LINE:COLUMN: PATH: TEXT`; an override says `environment
 /// CUTWATER_X` or `command line --set PATH` in front instead.

@@ -3,7 +3,7 @@
 // it, and for each limit in words what becomes of keys in debt. Pure: two Configs in, no memory, no
 // clock; how many keys in debt a limit has comes from the caller, who can look.
 //
-//   const Diff found = diff(running, next, reserved, [&](auto name) { return keys_in_debt(name); });
+//   const Diff found = diff(running, next, reserved, [&](auto limit) { return in_debt(limit); });
 //   std::cout << found.text();
 //   if (!found.refused.empty()) return 4;   // needs a restart
 //
@@ -27,7 +27,7 @@ struct Change {
   std::string after;
   std::string before_origin;   ///< "default", "cutwater.yaml:3:5", ...; empty with `before`
   std::string after_origin;
-  char reload = 'L';           ///< L: taken over by a reload, S: by a restart, C: within the reserve
+  char reload = 'L';   ///< L: taken over by a reload, S: by a restart, C: within the reserve
 };
 
 /// One limit that keeps no other numbers than before, or is new or gone.

@@ -69,6 +69,7 @@ std::string where_text(const Place& place, std::string_view file_name) {
              std::to_string(place.column);
     case Source::Environment: return "environment " + place.name;
     case Source::CommandLine: return "command line --set " + place.name;
+    case Source::Preset: return "preset " + place.name;
   }
   return {};
 }

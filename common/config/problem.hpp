@@ -23,7 +23,4 @@ std::vector<Finding> to_findings(std::vector<Problem> problems, std::string_view
 /// "cutwater.yaml:9:11", "environment CUTWATER_LOG__LEVEL", "command line --set log.level".
 std::string where_text(const Place& place, std::string_view file_name);
 
-/// The same, and "default" for a value that is written nowhere.
-std::string origin_text(const Place& place, std::string_view file_name);
-
 }  // namespace cutwater::config

@@ -31,15 +31,17 @@ void Reader::read() {
   for (const Child& section : children(tree_.root, "", "")) {
     if (section.name == "limits") {
       read_limits(section);
+    } else if (section.name == "breakers") {
+      read_breakers(section);
     } else {
       read_block(section, leaves);
     }
   }
-  // Limits come last among the values, so they wait here while the sections are stored.
-  std::vector<Value> limits = std::move(config_.values);
+  // Named blocks come last among the values, so they wait here while the sections are stored.
+  std::vector<Value> named = std::move(config_.values);
   config_.values.clear();
   read_static(leaves);
-  config_.values.insert(config_.values.end(), limits.begin(), limits.end());
+  config_.values.insert(config_.values.end(), named.begin(), named.end());
   check_whole();
 }
 
@@ -55,8 +57,10 @@ std::vector<Reader::Child> Reader::children(NodeIndex index, std::string_view bl
   const auto named = named_sections();
   const bool names = std::find(named.begin(), named.end(), block) != named.end();
   if (node.kind != Node::Kind::Map) {
-    const std::string wanted = names ? "a map of limits, NAME: { rate: 10/s }"
-                                     : listing(children_of(block)) + " with values";
+    std::string wanted = listing(children_of(block)) + " with values";
+    if (block == "limits") wanted = "a map of limits, NAME: { rate: 10/s }";
+    if (block == "breakers") wanted = "a map of breakers, NAME: { failure-rate-threshold: 50 }";
+    if (block == kBreakerBlock) wanted = "{ failure-rate-threshold: 50 }, or {} for all defaults";
     fail(node.place, path, "a block is wanted here; write " + wanted);
     return found;
   }
@@ -82,7 +86,8 @@ std::vector<Reader::Child> Reader::children(NodeIndex index, std::string_view bl
     if (!fresh) {
       const Child& before = found[at->second];
       std::string text = "defined twice, first at " + position(before.key);
-      if (before.path != child.path) text += " as '" + before.path.substr(before.path.rfind('.') + 1) + "'";
+      if (before.path != child.path)
+        text += " as '" + before.path.substr(before.path.rfind('.') + 1) + "'";
       fail(child.key, child.path, std::move(text));
       child.again = true;
     }
@@ -192,17 +197,24 @@ void Reader::store_rows(const Record& record, const Target& target, Values& valu
   }
 }
 
-void Reader::claim_name(std::string_view section, const Child& named) {
-  if (auto name = parse_name(named.name); !name) {
+bool Reader::claim_name(std::string_view section, const Child& named) {
+  const bool pattern = section != "limits" && named.name.find('*') != std::string::npos;
+  if (pattern && !rule::is_pattern_name(named.name)) {
+    fail(named.key, named.path,
+         in_quotes(named.name) + " is no pattern; write a name with exactly one *, such as bank-*");
+    return false;
+  }
+  if (auto name = parse_name(named.name); !pattern && !name) {
     fail(named.key, named.path, name.error().text());
-    return;
+    return false;
   }
   const std::string variable = folded(section) + "__" + folded(named.name);
   const auto [at, fresh] = folded_names_.emplace(variable, named);
-  if (fresh || at->second.name == named.name) return;
+  if (fresh || at->second.name == named.name) return true;
   fail(named.key, named.path,
        "too like '" + at->second.name + "' (" + position(at->second.key) +
            "): from outside both are CUTWATER_" + variable + "; rename one");
+  return true;
 }
 
 void Reader::keep(const Key& key, const std::string& path, const Parsed& value, const Leaf* leaf,

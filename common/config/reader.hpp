@@ -64,6 +64,20 @@ class Reader {
     rule::LimitKind kind = rule::LimitKind::Bucket;
     std::vector<rule::WindowSettings> windows;
   };
+  /// One block of breakers, its rows read and nothing put under them yet.
+  struct Block {
+    std::string name;
+    bool again = false;
+    Record record;
+    std::map<const Key*, Parsed> rows;
+  };
+  /// A row of a block or of one of its bases; `base` names the latter.
+  struct MergedRow {
+    const Parsed* value = nullptr;
+    const Leaf* leaf = nullptr;
+    std::string base;
+  };
+  using MergedRows = std::map<const Key*, MergedRow>;
   /// A row that says what something is, and where it is written.
   struct Said {
     const Key* row;
@@ -80,7 +94,8 @@ class Reader {
   void read_static(const Leaves& leaves);
   Record read_record(std::string_view block, const std::string& path, const Leaf& at);
   void store_rows(const Record& record, const Target& target, Values& values);
-  void claim_name(std::string_view section, const Child& named);
+  /// False: it is no name, which is an error by now.
+  bool claim_name(std::string_view section, const Child& named);
 
   // Limits (reader_limit.cpp) and their keys (reader_keys.cpp).
   void read_limits(const Child& section);
@@ -100,10 +115,27 @@ class Reader {
   void read_override(const std::string& path, const Leaf& leaf, rule::OverrideSettings& over,
                      Values& values);
 
-  // Values (reader_value.cpp).
+  // Breakers (reader_breaker.cpp).
+  void read_breakers(const Child& section);
+  void read_breaker(const Block& block, const std::vector<Block>& blocks);
+  std::optional<MergedRows> merge(const Block& block, const std::vector<Block>& blocks);
+  static rule::BreakerPreset preset_of(const MergedRows& merged);
+  void check_preset(const Block& block, const MergedRows& merged, rule::BreakerPreset preset);
+  void finish_window(const Block& block, const MergedRows& merged, rule::BreakerPreset preset,
+                     rule::BreakerSettings& settings);
+  void check_breaker(const Block& block, const MergedRows& merged,
+                     const rule::BreakerSettings& settings);
+  void keep_breaker(const Block& block, const MergedRows& merged, rule::BreakerPreset preset,
+                    const Target& target);
+  void check_patterns(const std::vector<Block>& blocks);
+
+  // Values (reader_value.cpp, reader_breaker_value.cpp).
   std::optional<Parsed> read_value(const Key& key, const std::string& path, const Leaf& leaf);
   std::optional<Parsed> read_list(const Key& key, const std::string& path, const Leaf& leaf);
   std::optional<Parsed> read_rate_map(const std::string& path, const Leaf& leaf);
+  std::optional<Parsed> read_decision(const std::string& path, const Leaf& leaf);
+  std::optional<Parsed> read_ramp(const std::string& path, const Leaf& leaf);
+  std::optional<Parsed> read_classes(const Key& key, const std::string& path, const Leaf& leaf);
   std::optional<std::string> read_text(const std::string& path, NodeIndex scalar);
   void keep(const Key& key, const std::string& path, const Parsed& value, const Leaf* leaf,
             Values& values);
@@ -113,6 +145,7 @@ class Reader {
                    const Values& values);
   void check_whole();
   void check_capacity();
+  void check_breakers();
   void check_listen();
 
   const Tree& tree_;
@@ -121,8 +154,9 @@ class Reader {
   std::vector<Problem> errors_;
   std::vector<Problem> notes_;
   std::set<std::string> written_blocks_;
-  std::map<std::string, Child> folded_names_;   ///< of limits, in their CUTWATER_ form
+  std::map<std::string, Child> folded_names_;   ///< of limits and breakers, in their CUTWATER_ form
   Place limits_place_;
+  Place breakers_place_;
 };
 
 }  // namespace cutwater::config

@@ -34,6 +34,7 @@ void Reader::check_limit(const rule::LimitSettings& limit, const std::string& pa
 
 void Reader::check_whole() {
   check_capacity();
+  check_breakers();
   check_listen();
 }
 
@@ -61,6 +62,22 @@ void Reader::check_capacity() {
              std::to_string(config_.capacity.overrides) +
              "; set capacity.overrides to at least " + count);
   }
+}
+
+void Reader::check_breakers() {
+  std::uint64_t instances = 0;
+  for (const rule::BreakerSettings& breaker : config_.breakers) {
+    instances += rule::is_pattern(breaker) ? breaker.max_instances : 1;
+  }
+  if (config_.find_value("capacity.breakers") == nullptr ||
+      instances <= config_.capacity.breakers) {
+    return;
+  }
+  const std::string count = std::to_string(instances);
+  fail(breakers_place_, "breakers",
+       count + " breakers, patterns counted with their max-instances, do not fit "
+               "capacity.breakers, which is " + std::to_string(config_.capacity.breakers) +
+           "; set capacity.breakers to at least " + count);
 }
 
 void Reader::check_listen() {

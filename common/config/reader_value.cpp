@@ -27,6 +27,9 @@ std::optional<Parsed> Reader::read_value(const Key& key, const std::string& path
   }
   if (key.kind == Kind::Users || key.kind == Kind::Groups) return read_list(key, path, leaf);
   if (key.kind == Kind::Rate && node.kind == Node::Kind::Map) return read_rate_map(path, leaf);
+  if (key.kind == Kind::Classes) return read_classes(key, path, leaf);
+  if (key.kind == Kind::Decision && node.kind == Node::Kind::Map) return read_decision(path, leaf);
+  if (key.kind == Kind::Ramp && node.kind == Node::Kind::Map) return read_ramp(path, leaf);
   if (node.kind != Node::Kind::Scalar) {
     const std::string what = node.kind == Node::Kind::List ? "a list" : "a block";
     fail(node.place, path, what + " is not accepted here; write " + range_text(key));

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "config/count.hpp"
 #include "config/problem.hpp"
 #include "config/schema.hpp"
 
@@ -12,7 +13,14 @@ std::uint64_t reserved_of(const Capacity& capacity, std::string_view name) {
   if (name == "stripes") return capacity.stripes;
   if (name == "overrides") return capacity.overrides;
   if (name == "tops") return capacity.tops;
+  if (name == "breakers") return capacity.breakers;
+  if (name == "breaker-memory") return capacity.breaker_memory;
+  if (name == "trips") return capacity.trips;
   return capacity.events;
+}
+
+std::string spelled(const Key& key, std::uint64_t number) {
+  return key.kind == Kind::Size ? format_size(number) : std::to_string(number);
 }
 
 }  // namespace
@@ -37,7 +45,7 @@ std::vector<Finding> reload_errors(const Config& running, const Config& next,
     }
     const std::uint64_t room = reserved_of(reserved, key.name);
     if (reserved_of(next.capacity, key.name) > room) {
-      problems.push_back({after->key, path, change + "above the " + std::to_string(room) +
+      problems.push_back({after->key, path, change + "above the " + spelled(key, room) +
                                                 " reserved at start, which needs a restart"});
     }
   }

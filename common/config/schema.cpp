@@ -5,6 +5,7 @@
 #include <array>
 
 #include "config/count.hpp"
+#include "config/decimal.hpp"
 #include "config/duration.hpp"
 #include "config/schema_table.hpp"
 #include "config/words.hpp"
@@ -12,11 +13,11 @@
 namespace cutwater::config {
 namespace {
 
-constexpr std::array<std::string_view, 1> kNamedSections = {"limits"};
+constexpr std::array<std::string_view, 2> kNamedSections = {"limits", "breakers"};
 
 std::vector<Key> whole_table() {
   std::vector<Key> table;
-  for (const auto rows : {daemon_rows(), limit_rows(), log_rows()}) {
+  for (const auto rows : {daemon_rows(), limit_rows(), breaker_rows(), log_rows()}) {
     table.insert(table.end(), rows.begin(), rows.end());
   }
   return table;
@@ -65,7 +66,8 @@ bool is_scalar(Kind kind) {
     case Kind::Block:
     case Kind::Calendar:
     case Kind::Windows:
-    case Kind::Keys: return false;
+    case Kind::Keys:
+    case Kind::Classes: return false;
     default: return true;
   }
 }
@@ -103,6 +105,24 @@ const Key* find_key(std::string_view block, std::string_view name) {
   return nullptr;
 }
 
+std::string text_of(const Key& key, std::uint64_t number) {
+  const auto words = split_words(key.words);
+  switch (key.kind) {
+    case Kind::Bool: return number != 0 ? "true" : "false";
+    case Kind::Choice:
+    case Kind::State:
+    case Kind::Lease:
+      return number < words.size() ? std::string(words[number]) : std::to_string(number);
+    case Kind::Percent:
+      return number == rule::kOffPpm ? std::string(words.front()) : format_percent(number);
+    case Kind::Decimal: return format_decimal(number);
+    case Kind::OffDuration:
+      return number == 0 ? std::string(words.front()) : format_duration(number);
+    case Kind::Duration: return format_duration(number);
+    default: return std::to_string(number);
+  }
+}
+
 std::string range_text(const Key& key) {
   const auto counts = [&] { return std::to_string(key.min) + ".." + std::to_string(key.max); };
   const auto words = split_words(key.words);
@@ -112,7 +132,7 @@ std::string range_text(const Key& key) {
     case Kind::LockMemory:
     case Kind::OnFull: return listing(words);
     case Kind::Count: return counts();
-    case Kind::Lease: return "off or " + counts();
+    case Kind::Lease: return listing(words) + " or " + counts();
     case Kind::Duration: return format_duration(key.min) + ".." + format_duration(key.max);
     case Kind::Rate: return "1 per 3660d..10000000/s";
     case Kind::Mode: return "octal 0..0777";
@@ -131,6 +151,15 @@ std::string range_text(const Key& key) {
     case Kind::Calendar: return "{ count: 500, per: month, zone: Europe/Berlin }";
     case Kind::Windows: return "a list of 1..6 windows";
     case Kind::Keys: return "a map of keys, KEY: { rate: 100/s }";
+    case Kind::Percent: return listing(words) + " or 0..100 %";
+    case Kind::Decimal: return format_decimal(key.min) + ".." + format_decimal(key.max);
+    case Kind::OffDuration:
+      return listing(words) + " or " + format_duration(key.min) + ".." + format_duration(key.max);
+    case Kind::WindowSize: return "1..65535 calls or 100ms..24h";
+    case Kind::State: return listing(words);
+    case Kind::Decision: return "rate, all-succeed, { rate-over: M } or { successes: k }";
+    case Kind::Ramp: return "off, auto or { steps: [25, 50, 100], over: 5s }";
+    case Kind::Classes: return "a list of classes";
   }
   return {};
 }

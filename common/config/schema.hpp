@@ -41,6 +41,14 @@ enum class Kind : std::uint8_t {
   Calendar,    ///< an inner block that says what a limit is
   Windows,     ///< a list of windows
   Keys,        ///< a map of keys and what each gets
+  Percent,     ///< parse_percent(), or one of `words`
+  Decimal,     ///< parse_decimal() within min..max ppm: a ratio or a factor
+  OffDuration, ///< one of `words` for 0, or a duration within min..max ns
+  WindowSize,  ///< calls, or a duration
+  State,       ///< a state of a breaker
+  Decision,    ///< rate, all-succeed, { rate-over: M } or { successes: k }
+  Ramp,        ///< off, auto or { steps: [25, 50, 100], over: 5s }
+  Classes,     ///< a list of classes of outcomes
 };
 
 /// When a reload takes a changed key over.
@@ -57,7 +65,8 @@ struct Parsed {
   std::uint64_t period_ns = 0;          ///< Rate: `number` per this
   bool known = true;                    ///< Group: false when a default does not exist here
   bool everybody = false;               ///< Users, Groups: "*" was among them
-  std::vector<std::uint32_t> ids;       ///< Users, Groups
+  std::vector<std::uint32_t> ids;       ///< Users, Groups; Ramp: its steps
+  std::vector<std::string> words;       ///< Classes
 };
 
 /// Where a row stores. Set are those its block needs: `limit` below limits.*, `over` below its
@@ -67,6 +76,7 @@ struct Target {
   rule::LimitSettings* limit = nullptr;
   rule::OverrideSettings* over = nullptr;
   rule::WindowSettings* window = nullptr;
+  rule::BreakerSettings* breaker = nullptr;
 };
 
 struct Key {
@@ -84,6 +94,12 @@ struct Key {
   std::string_view trap_text = {};   ///< and what is said about it
   rule::LimitKind says = rule::LimitKind::Bucket;   ///< of a row with `shape`
   bool shape = false;                ///< says what a limit or key is: exactly one is written
+  /// Rows whose default depends on a preset: what stands in the settings, as a number of the row's
+  /// kind or as text.
+  std::uint64_t (*load)(const Target& target) = nullptr;
+  std::string (*print)(const Target& target) = nullptr;
+  std::string_view same_as = {};     ///< the key of the same block that says the same in our words
+  std::string_view presets = {};     ///< taken under these presets only; empty: under all
 };
 
 /// Where the keys of a limit stand, and those of what stands in it.
@@ -92,8 +108,10 @@ inline constexpr std::string_view kWindowBlock = "limits.*.windows[]";
 inline constexpr std::string_view kCalendarBlock = "limits.*.calendar";
 inline constexpr std::string_view kKeyBlock = "limits.*.keys.*";
 inline constexpr std::string_view kIpPrefixBlock = "limits.*.ip-prefix";
+/// Where the keys of a breaker stand.
+inline constexpr std::string_view kBreakerBlock = "breakers.*";
 
-/// Sections whose blocks have names of the operator's choice: limits.
+/// Sections whose blocks have names of the operator's choice: limits, breakers.
 std::span<const std::string_view> named_sections();
 
 /// The section of a block below a name ("limits" for "limits.*.calendar"), or empty.
@@ -119,6 +137,9 @@ std::vector<std::string_view> children_of(std::string_view block);
 
 /// The row of a key, or null. `name` in kebab-case.
 const Key* find_key(std::string_view block, std::string_view name);
+
+/// The text of a number that a row's load() gave: "30s", "off", "50%".
+std::string text_of(const Key& key, std::uint64_t number);
 
 /// "1..65535", "0..1h", "auto, true or false": what a row accepts, for help and messages.
 std::string range_text(const Key& key);

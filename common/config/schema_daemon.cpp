@@ -157,6 +157,17 @@ const Key kRows[] = {
   {.block = "capacity", .name = "events", .kind = Kind::Count, .min = 1024, .max = 1 << 20,
    .fallback = "4096", .reload = Reload::Capacity, .help = "Last events kept; 64 bytes each.",
    .store = [](T t, V v) { t.config.capacity.events = narrow<std::uint32_t>(v); }},
+  {.block = "capacity", .name = "breakers", .kind = Kind::Count, .max = 65535, .fallback = "64",
+   .reload = Reload::Capacity, .help = "Breakers; a pattern counts as its max-instances.",
+   .store = [](T t, V v) { t.config.capacity.breakers = narrow<std::uint32_t>(v); }},
+  {.block = "capacity", .name = "breaker-memory", .kind = Kind::Size, .max = 1 << 30,
+   .fallback = "512KiB", .reload = Reload::Capacity,
+   .help = "Windows, half-open places and users of breakers: a window of 100 takes 2112 bytes, a "
+           "place 16, a user 64 once three processes use it.",
+   .store = [](T t, V v) { t.config.capacity.breaker_memory = v.number; }},
+  {.block = "capacity", .name = "trips", .kind = Kind::Count, .max = 65536, .fallback = "1024",
+   .reload = Reload::Capacity, .help = "Last openings kept with their causes, for `breaker why`.",
+   .store = [](T t, V v) { t.config.capacity.trips = narrow<std::uint32_t>(v); }},
   {.block = "capacity", .name = "tops", .kind = Kind::Count, .max = 4096, .fallback = "64",
    .reload = Reload::Capacity,
    .help = "Keys of each limit that the list of most refused and most asking ones can hold; 0: no "

@@ -39,7 +39,8 @@ const Key kRows[] = {
            "{ spacing } and { calendar }.",
    .shape = true},
   {.block = kLimitBlock, .name = "spacing", .kind = Kind::Duration, .min = rule::kMinPeriodNs,
-   .max = rule::kMaxPeriodNs, .help = "Least time between two permits of a key: a rate of 1 per it.",
+   .max = rule::kMaxPeriodNs,
+   .help = "Least time between two permits of a key: a rate of 1 per it.",
    .store = store_spacing, .shape = true},
   {.block = kLimitBlock, .name = "calendar", .kind = Kind::Calendar,
    .help = "So many permits between two edges of the calendar. Up to twice as many can pass around "
@@ -64,9 +65,9 @@ const Key kRows[] = {
    .store = [](T t, V v) { t.limit->on_full = narrow<rule::OnFull>(v); }},
   {.block = kLimitBlock, .name = "on-change", .kind = Kind::Choice, .words = kOnChange,
    .fallback = "keep-used",
-   .help = "What a changed rate or burst leaves to each key. keep-used: the permits used stay used. "
-           "as-is: those available stay, cut to the new burst. proportional: those used, scaled by "
-           "the new burst. reset: nothing, every key is full. additive is another word for "
+   .help = "What a changed rate or burst leaves to each key. keep-used: the permits used stay "
+           "used. as-is: those available stay, cut to the new burst. proportional: those used, "
+           "scaled by the new burst. reset: nothing, every key is full. additive is another word for "
            "keep-used.",
    .store = store_on_change},
   {.block = kLimitBlock, .name = "mode", .kind = Kind::Choice, .words = "enforce shadow",
@@ -96,8 +97,8 @@ const Key kRows[] = {
    .help = "Bits of an address that make a key, for clients that make keys of addresses."},
   {.block = kLimitBlock, .name = "show-keys", .kind = Kind::Choice, .words = "hashed shown hidden",
    .fallback = "hashed",
-   .help = "How keys appear to people, in the tool, in events and among the tops. Never in metrics, "
-           "never in the log at info.",
+   .help = "How keys appear to people, in the tool, in events and among the tops. Never in "
+           "metrics, never in the log at info.",
    .store = [](T t, V v) { t.limit->show_keys = narrow<rule::ShowKeys>(v); }},
   {.block = kLimitBlock, .name = "note", .kind = Kind::Text, .max = rule::kMaxNoteLength,
    .help = "One line for people, shown by limit get.",

@@ -6,13 +6,17 @@
 
 namespace cutwater::config {
 std::string origin_text(const Place& place, std::string_view file_name) {
-  return place.source == Source::Default ? "default" : where_text(place, file_name);
+  if (place.source == Source::Default) return "default";
+  const std::string where = where_text(place, file_name);
+  const bool base = place.source == Source::File && !place.name.empty();
+  return base ? "base-config " + place.name + ", " + where : where;
 }
 
 std::string show(const Config& config) {
   std::string out;
   for (const Value& value : config.values) {
-    out += value.path + ": " + value.text + "  # " + origin_text(value.place, config.file_name) + "\n";
+    out +=
+        value.path + ": " + value.text + "  # " + origin_text(value.place, config.file_name) + "\n";
   }
   return out;
 }

@@ -5,6 +5,7 @@
 
 #include "calendar/zone.hpp"
 #include "config/count.hpp"
+#include "config/decimal.hpp"
 #include "config/duration.hpp"
 #include "config/moment.hpp"
 #include "config/words.hpp"
@@ -89,6 +90,50 @@ Result<Parsed> parse_zone(std::string_view text) {
   return text_value(zone->name());
 }
 
+Result<Parsed> parse_off_duration(const Key& key, std::string_view text) {
+  const auto words = split_words(key.words);
+  const std::string off(words.front());
+  if (std::find(words.begin(), words.end(), text) != words.end()) return number_value(0, off);
+  auto ns = parse_duration(text);
+  if (!ns) return ns.error();
+  if (*ns == 0) return number_value(0, off);
+  return in_range(key, *ns, format_duration(*ns));
+}
+
+/// A bare number is calls or seconds: the type of the window says which.
+Result<Parsed> parse_window_size(const Key& key, std::string_view text) {
+  const Digits digits = scan_digits(text);
+  if (digits.length == text.size() && !digits.overflow) {
+    if (digits.value == 0) return refusal("0 is no window; write " + range_text(key));
+    return number_value(digits.value, std::string(text));
+  }
+  auto ns = parse_duration(text);
+  if (!ns) return ns.error();
+  auto value = in_range(key, *ns, format_duration(*ns));
+  if (!value) return value;
+  value->number = 0;
+  value->period_ns = *ns;
+  return value;
+}
+
+Result<Parsed> parse_state(const Key& key, std::string_view text) {
+  rule::BreakerState state{};
+  if (!rule::state_named(text, state)) {
+    return refusal(in_quotes(text) + " is no state; write " + listing(split_words(key.words)));
+  }
+  return number_value(static_cast<std::uint64_t>(state), std::string(rule::name_of(state)));
+}
+
+Result<Parsed> parse_decision(std::string_view text) {
+  if (text == "rate") return number_value(static_cast<std::uint64_t>(rule::HalfOpenRule::Rate),
+                                          "rate");
+  if (text == "all-succeed") {
+    return number_value(static_cast<std::uint64_t>(rule::HalfOpenRule::AllSucceed), "all-succeed");
+  }
+  return refusal(in_quotes(text) + " is not known here; write rate, all-succeed, { rate-over: M } "
+                                   "or { successes: k }");
+}
+
 /// A name or a number of a user or group. `known` is false when nobody looked the name up.
 Result<Parsed> parse_id(std::string_view text, const Lookup& lookup, std::string_view what) {
   if (text.empty()) {
@@ -145,7 +190,10 @@ Result<Parsed> parse_value(const Key& key, std::string_view text, const LoadOpti
       return number_value(static_cast<std::uint64_t>(*what), std::string(text));
     }
     case Kind::Lease:
-      if (text == "off") return number_value(0, "off");
+      for (std::uint64_t number = 0; const std::string_view word : split_words(key.words)) {
+        if (text == word) return number_value(number, std::string(word));
+        ++number;
+      }
       [[fallthrough]];
     case Kind::Count: {
       auto count = parse_count(text);
@@ -201,10 +249,30 @@ Result<Parsed> parse_value(const Key& key, std::string_view text, const LoadOpti
       if (!at) return at.error();
       return number_value(*at, format_moment(*at));
     }
+    case Kind::Percent: {
+      if (text == key.words) return number_value(rule::kOffPpm, std::string(text));
+      auto ppm = parse_percent(text);
+      if (!ppm) return ppm.error();
+      return number_value(*ppm, format_percent(*ppm));
+    }
+    case Kind::Decimal: {
+      auto ppm = parse_decimal(text, key.min, key.max);
+      if (!ppm) return ppm.error();
+      return number_value(*ppm, format_decimal(*ppm));
+    }
+    case Kind::OffDuration: return parse_off_duration(key, text);
+    case Kind::WindowSize: return parse_window_size(key, text);
+    case Kind::State: return parse_state(key, text);
+    case Kind::Decision: return parse_decision(text);
+    case Kind::Ramp:
+      if (text == "off") return number_value(static_cast<std::uint64_t>(rule::Ramp::Off), "off");
+      if (text == "auto") return number_value(static_cast<std::uint64_t>(rule::Ramp::Auto), "auto");
+      return refusal(in_quotes(text) + " is not known here; write " + range_text(key));
     case Kind::Block:
     case Kind::Calendar:
     case Kind::Windows:
-    case Kind::Keys: break;   // no scalars
+    case Kind::Keys:
+    case Kind::Classes: break;   // no scalars
   }
   return refusal("a value of no known kind");
 }

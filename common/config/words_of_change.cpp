@@ -91,7 +91,8 @@ void add_window_words(const LimitSettings& before, const LimitSettings& after, W
     words.push_back(name(i) + window_text(after.windows[i]) + " is new and " + start_text(after));
   }
   for (std::size_t i = common; i < before.windows.size(); ++i) {
-    words.push_back(name(i) + window_text(before.windows[i]) + " is gone, with what was used of it");
+    words.push_back(name(i) + window_text(before.windows[i]) +
+                    " is gone, with what was used of it");
   }
 }
 
@@ -105,15 +106,17 @@ void add_override_words(const LimitSettings& before, const LimitSettings& after,
   };
   const auto added = count_missing(before, after);
   const auto gone = count_missing(after, before);
-  const auto changed = std::count_if(
-      after.overrides.begin(), after.overrides.end(), [&](const auto& one) {
-        return std::any_of(before.overrides.begin(), before.overrides.end(), [&](const auto& other) {
-          return other.pattern == one.pattern && other.key == one.key && other != one;
-        });
+  const auto changed =
+      std::count_if(after.overrides.begin(), after.overrides.end(), [&](const auto& one) {
+        return std::any_of(
+            before.overrides.begin(), before.overrides.end(), [&](const auto& other) {
+              return other.pattern == one.pattern && other.key == one.key && other != one;
+            });
       });
   if (added + gone + changed == 0) return;
-  words.push_back("keys of their own: " + std::to_string(added) + " new, " + std::to_string(changed) +
-                  " changed, " + std::to_string(gone) + " gone; each keeps what it used");
+  words.push_back("keys of their own: " + std::to_string(added) + " new, " +
+                  std::to_string(changed) + " changed, " + std::to_string(gone) +
+                  " gone; each keeps what it used");
 }
 
 Words words_of_new(const LimitSettings& limit) {

@@ -43,12 +43,14 @@ TEST(Diff, TheFourMeaningsOfOnChange) {
   const auto second = [](const std::string& on_change, const std::string& rate) {
     return words("{ rate: 100/m }", "{ rate: " + rate + ", on-change: " + on_change + " }").at(1);
   };
-  EXPECT_EQ(second("keep-used", "20/m"),
-            "keep-used: a key that had used 50 of 100 is at level -30: first token after 1m33s; one "
-            "that had used all 100 is at level -80: first token after 4m3s");
-  EXPECT_EQ(second("keep-used", "200/m"),
-            "keep-used: a key that had used 50 of 100 is at level 150; one that had used all 100 is "
-            "at level 100");
+  EXPECT_EQ(
+      second("keep-used", "20/m"),
+      "keep-used: a key that had used 50 of 100 is at level -30: first token after 1m33s; one "
+      "that had used all 100 is at level -80: first token after 4m3s");
+  EXPECT_EQ(
+      second("keep-used", "200/m"),
+      "keep-used: a key that had used 50 of 100 is at level 150; one that had used all 100 is "
+      "at level 100");
   EXPECT_EQ(second("as-is", "2/m"), "as-is: the tokens a key has left stay, at most 2");
   EXPECT_EQ(second("as-is", "200/m"), "as-is: the tokens a key has left stay and grow to 200");
   EXPECT_EQ(second("proportional", "2/m"),
@@ -69,10 +71,11 @@ TEST(Diff, RaisedLimitsByTheTable) {
 }
 
 TEST(Diff, OfACalendarCountsEdges) {
-  EXPECT_EQ(words("{ calendar: { count: 100, per: day } }", "{ calendar: { count: 20, per: day } }"),
-            (Lines{"100 per day of UTC becomes 20 per day of UTC",
-                   "keep-used: a key that had used 50 of 100 is at level -30: first token after 2 "
-                   "edges; one that had used all 100 is at level -80: first token after 5 edges"}));
+  EXPECT_EQ(
+      words("{ calendar: { count: 100, per: day } }", "{ calendar: { count: 20, per: day } }"),
+      (Lines{"100 per day of UTC becomes 20 per day of UTC",
+             "keep-used: a key that had used 50 of 100 is at level -30: first token after 2 "
+             "edges; one that had used all 100 is at level -80: first token after 5 edges"}));
 }
 
 TEST(Diff, KindsWindowsModesAndKeys) {

@@ -81,28 +81,29 @@ TEST(Keys, AreCheckedOneByOne) {
                  "      six: { rat: 1/s, banned: true }\n"
                  "      [a, [b]]: banned\n"
                  "      [a, b*]: banned\n"),
-      (Lines{"cutwater.yaml:5:7: limits.a.keys: \"*\" is every key; write its rate at the limit "
-             "itself, or \"exact:*\" for the key *",
-             "cutwater.yaml:6:7: limits.a.keys: \"a*b*\" has 2 stars; write one, or exact: in front "
-             "of a key that contains them",
-             "cutwater.yaml:7:7: limits.a.keys: \"hex:6\" is no key in hex; write two digits for "
-             "each byte, or exact: in front of a key that begins with hex:",
-             "cutwater.yaml:8:7: limits.a.keys: an empty key; write at least one byte",
-             "cutwater.yaml:9:12: limits.a.keys.one: \"100/s\" is not known here; write unlimited, "
-             "banned or { rate: 10/s }",
-             "cutwater.yaml:10:7: limits.a.keys.two: has no value; write unlimited, banned or { "
-             "rate: 10/s }",
-             "cutwater.yaml:11:14: limits.a.keys.three: a list is not accepted here; write "
-             "unlimited, banned or { rate: 10/s }",
-             "cutwater.yaml:12:7: limits.a.keys.four: says nothing; write { rate: 10/s }, "
-             "unlimited or banned",
-             "cutwater.yaml:13:15: limits.a.keys.five.rate: 'banned' (13:26) also says what this "
-             "key gets; keep one",
-             "cutwater.yaml:14:14: limits.a.keys.six.rat: unknown key; did you mean 'rate'?",
-             "cutwater.yaml:15:7: limits.a.keys: a key is wanted here; write one word, or a list "
-             "of parts",
-             "cutwater.yaml:16:7: limits.a.keys: \"b*\" is a pattern, which cannot be a part of a "
-             "key; write exact: in front of a part that contains *"}));
+      (Lines{
+          "cutwater.yaml:5:7: limits.a.keys: \"*\" is every key; write its rate at the limit "
+          "itself, or \"exact:*\" for the key *",
+          "cutwater.yaml:6:7: limits.a.keys: \"a*b*\" has 2 stars; write one, or exact: in front "
+          "of a key that contains them",
+          "cutwater.yaml:7:7: limits.a.keys: \"hex:6\" is no key in hex; write two digits for "
+          "each byte, or exact: in front of a key that begins with hex:",
+          "cutwater.yaml:8:7: limits.a.keys: an empty key; write at least one byte",
+          "cutwater.yaml:9:12: limits.a.keys.one: \"100/s\" is not known here; write unlimited, "
+          "banned or { rate: 10/s }",
+          "cutwater.yaml:10:7: limits.a.keys.two: has no value; write unlimited, banned or { "
+          "rate: 10/s }",
+          "cutwater.yaml:11:14: limits.a.keys.three: a list is not accepted here; write "
+          "unlimited, banned or { rate: 10/s }",
+          "cutwater.yaml:12:7: limits.a.keys.four: says nothing; write { rate: 10/s }, "
+          "unlimited or banned",
+          "cutwater.yaml:13:15: limits.a.keys.five.rate: 'banned' (13:26) also says what this "
+          "key gets; keep one",
+          "cutwater.yaml:14:14: limits.a.keys.six.rat: unknown key; did you mean 'rate'?",
+          "cutwater.yaml:15:7: limits.a.keys: a key is wanted here; write one word, or a list "
+          "of parts",
+          "cutwater.yaml:16:7: limits.a.keys: \"b*\" is a pattern, which cannot be a part of a "
+          "key; write exact: in front of a part that contains *"}));
   EXPECT_EQ(errors_of("limits: { a: { rate: 1/s, keys: [x] } }"),
             Lines{"cutwater.yaml:1:33: limits.a.keys: a map of keys is wanted; write KEY: { rate: "
                   "100/s }"});
@@ -119,12 +120,13 @@ TEST(Keys, UntilEndsABanOfOneKey) {
       key_errors("      x: { rate: 1/s, until: 2030-01-01T00:00:00Z }\n"
                  "      y*: { banned: true, until: 2030-01-01T00:00:00Z }\n"
                  "      z: { banned: true, until: 2030-01-01 }\n"),
-      (Lines{"cutwater.yaml:5:23: limits.a.keys.x.until: is the end of a ban; take it out, or write "
-             "banned: true",
-             "cutwater.yaml:6:27: limits.a.keys.y*.until: a pattern is banned for ever or not at "
-             "all; take it out, or ban single keys",
-             "cutwater.yaml:7:33: limits.a.keys.z.until: \"2030-01-01\" is no moment; write one "
-             "such as 2030-01-01T00:00:00Z"}));
+      (Lines{
+          "cutwater.yaml:5:23: limits.a.keys.x.until: is the end of a ban; take it out, or write "
+          "banned: true",
+          "cutwater.yaml:6:27: limits.a.keys.y*.until: a pattern is banned for ever or not at "
+          "all; take it out, or ban single keys",
+          "cutwater.yaml:7:33: limits.a.keys.z.until: \"2030-01-01\" is no moment; write one "
+          "such as 2030-01-01T00:00:00Z"}));
 }
 
 TEST(Keys, AtMostSixteenPatterns) {

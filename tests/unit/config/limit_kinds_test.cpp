@@ -89,9 +89,10 @@ TEST(LimitKinds, ABurstBelongsToARate) {
 }
 
 TEST(LimitKinds, WindowsAreAListOfOneToSix) {
-  EXPECT_EQ(limit_errors("{ windows: 100/s }"),
-            Lines{"cutwater.yaml:2:17: limits.a.windows: a list of windows is wanted; write [100/s, "
-                  "{ rate: 10000/h, burst: 2000 }]"});
+  EXPECT_EQ(
+      limit_errors("{ windows: 100/s }"),
+      Lines{"cutwater.yaml:2:17: limits.a.windows: a list of windows is wanted; write [100/s, "
+            "{ rate: 10000/h, burst: 2000 }]"});
   EXPECT_EQ(limit_errors("{ windows: [] }"),
             Lines{"cutwater.yaml:2:17: limits.a.windows: an empty list; write [100/s, { rate: "
                   "10000/h, burst: 2000 }]"});
@@ -156,9 +157,10 @@ TEST(LimitKinds, ACalendarIsChecked) {
 
 // covers: C008
 TEST(LimitKinds, CaseC008UnlimitedAndBlockedAreWordsOfTheirOwn) {
-  EXPECT_EQ(limit_errors("{ unlimited: false }"),
-            Lines{"cutwater.yaml:2:19: limits.a.unlimited: \"false\" says nothing here; write true, "
-                  "or leave the key out"});
+  EXPECT_EQ(
+      limit_errors("{ unlimited: false }"),
+      Lines{"cutwater.yaml:2:19: limits.a.unlimited: \"false\" says nothing here; write true, "
+            "or leave the key out"});
   EXPECT_EQ(limit_errors("{ blocked: yes }"),
             Lines{"cutwater.yaml:2:17: limits.a.blocked: \"yes\" says nothing here; write true, or "
                   "leave the key out"});

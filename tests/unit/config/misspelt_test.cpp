@@ -157,7 +157,8 @@ TEST(CaseC131, EveryKeyInTheWrongSection) {
   EXPECT_EQ(
       errors_of("capacity: { level: debug }"),
       Lines{"cutwater.yaml:1:13: capacity.level: unknown key; 'level' is a key of log; known here: "
-            "keys, limits, overrides, processes, stripes, events or tops"});
+            "keys, limits, overrides, processes, stripes, events, breakers, breaker-memory, trips "
+            "or tops"});
 }
 
 TEST(CaseC131, EveryKeyTwiceInEverySpelling) {
@@ -187,7 +188,7 @@ TEST(CaseC131, EveryKeyTwiceInEverySpelling) {
 TEST(CaseC131, EveryKeyWithAValueOfTheWrongType) {
   for (const Key& key : schema()) {
     const bool list = key.kind == Kind::Users || key.kind == Kind::Groups ||
-                      key.kind == Kind::Windows;
+                      key.kind == Kind::Windows || key.kind == Kind::Classes;
     for (const std::string& value : {std::string(list ? "word" : "[1]"), std::string("{ a: 1 }"),
                                      std::string(), std::string("~")}) {
       const Text text = in_block(key.block, std::string(key.name) + ": " + value + "\n");
@@ -201,9 +202,9 @@ TEST(CaseC131, EveryKeyWithAValueOfTheWrongType) {
 
 TEST(CaseC131, KeysOfLaterVersionsAreUnknownUntilThen) {
   for (const char* text :
-       {"breakers: {}", "bulkheads: {}", "guards: {}", "cluster: {}",
+       {"bulkheads: {}", "guards: {}", "cluster: {}",
         "instance: { enabled: true }", "listen: { tcp: [] }", "listen: { threads: 1 }",
-        "access: { identities: {} }", "capacity: { trips: 1 }",
+        "access: { identities: {} }", "breakers: { a: { cluster: off } }",
         "limits: { a: { rate: 1/s, scope: cluster } }",
         "limits: { a: { rate: 1/s, on-daemon-down: deny } }"}) {
     const LoadOutcome outcome = load(text);

@@ -3,6 +3,7 @@
 
 #include "config/reader.hpp"
 #include "config/schema.hpp"
+#include "config/words.hpp"
 #include "loading.hpp"
 
 namespace cutwater::config {
@@ -127,8 +128,8 @@ TEST(Override, ReachesTheBlocksInsideALimit) {
   EXPECT_EQ(config.limits[0].windows[0].zone, "Europe/Berlin");
   EXPECT_EQ(config.limits[0].ip_prefix_v6, 48);
   EXPECT_EQ(config.limits[0].ip_prefix_v4, 32);
-  EXPECT_EQ(config_of(text, settings({{"limits.a.calendar.count", "7"}})).limits[0].windows[0].burst,
-            7U);
+  EXPECT_EQ(
+      config_of(text, settings({{"limits.a.calendar.count", "7"}})).limits[0].windows[0].burst, 7U);
 }
 
 TEST(Override, ASecondWordForWhatALimitIsIsAContradiction) {
@@ -165,6 +166,11 @@ TEST(Override, EveryScalarOfTheSchemaCanBeSet) {
     if (key.block == kCalendarBlock) {
       text = "limits:\n  api-per-user: { calendar: { count: 1, per: day } }\n";
     }
+    if (key.block == kBreakerBlock) {
+      // Shown as what it sets, or only of a pattern: tried with the breakers.
+      if (key.load == nullptr || key.name == "max-instances" || key.name == "idle") continue;
+      text = "breakers:\n  api-per-user: { failure-rate-threshold: 50 }\n";
+    }
     std::string block(key.block);
     if (const std::size_t star = block.find('*'); star != std::string::npos) {
       block.replace(star, 1, "api-per-user");
@@ -179,7 +185,13 @@ TEST(Override, EveryScalarOfTheSchemaCanBeSet) {
     std::string value(key.fallback);
     if (value.empty()) value = key.kind == Kind::Rate ? "3/s" : "3";
     if (key.kind == Kind::Duration && key.fallback.empty()) value = "3s";
-    if (key.kind == Kind::True) value = "true";
+    if (key.kind == Kind::True || key.kind == Kind::Bool) value = "true";
+    if (key.kind == Kind::OffDuration) value = "3s";
+    if (key.kind == Kind::Decimal) value = "1";
+    if (key.kind == Kind::Choice && key.fallback.empty()) value = split_words(key.words)[1];
+    if (key.kind == Kind::State) value = "OPEN";
+    if (key.name == "count-hanging-calls") value = "false";   // needs a slow-call-rate-threshold
+    if (key.name == "sliding-window-min-span") value = "off";   // needs a COUNT_BASED window
     if (key.name == "per") value = "month";
     const std::string path = block + "." + std::string(key.name);
     const Config from_environment = config_of(text, environment({{variable, value}}));

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of Reader that reads breakers: blocks put over their bases and presets.
+#include <algorithm>
+
+#include "config/duration.hpp"
+#include "config/reader.hpp"
+#include "config/value.hpp"
+#include "config/words.hpp"
+
+namespace cutwater::config {
+namespace {
+
+using rule::BreakerPreset;
+using rule::BreakerSettings;
+
+constexpr std::size_t kMaxChain = 8;   // blocks behind each other by base-config
+constexpr std::string_view kOwnRows[] = {"preset", "base-config", "abstract", "note"};
+constexpr std::string_view kWindowRows[] = {"sliding-window-type", "sliding-window-size",
+                                            "minimum-number-of-calls"};
+
+const Key* row(std::string_view name) { return find_key(kBreakerBlock, name); }
+
+bool among(std::span<const std::string_view> names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+}  // namespace
+
+void Reader::read_breakers(const Child& section) {
+  if (!section.again) breakers_place_ = section.key;
+  std::vector<Block> blocks;
+  for (Child& child : children(section.value, "breakers", section.path)) {
+    child.again |= section.again;
+    const bool named = claim_name("breakers", child);
+    Block block{.name = child.name, .again = child.again,
+                .record = read_record(kBreakerBlock, child.path, {child.key, child.value}),
+                .rows = {}};
+    for (const auto& [key, leaf] : block.record.leaves) {
+      const std::string path = child.path + "." + std::string(key->name);
+      if (auto value = read_value(*key, path, leaf)) block.rows.emplace(key, std::move(*value));
+    }
+    if (named) blocks.push_back(std::move(block));
+  }
+  for (const Block& block : blocks) read_breaker(block, blocks);
+  check_patterns(blocks);
+}
+
+void Reader::read_breaker(const Block& block, const std::vector<Block>& blocks) {
+  const std::size_t errors = errors_.size();
+  const auto merged = merge(block, blocks);
+  if (!merged) return;
+  const auto abstract = block.rows.find(row("abstract"));
+  if (abstract != block.rows.end() && abstract->second.number != 0) return;
+  const BreakerPreset preset = preset_of(*merged);
+  BreakerSettings settings = rule::preset(preset);
+  settings.name = block.name;
+  check_preset(block, *merged, preset);
+  Config scratch;   // stores of this section reach the breaker only
+  const Target target{.config = scratch, .breaker = &settings};
+  for (const Key& key : keys_of(kBreakerBlock)) {
+    const auto found = merged->find(&key);
+    if (found != merged->end()) key.store(target, *found->second.value);
+  }
+  finish_window(block, *merged, preset, settings);
+  if (errors_.size() == errors) check_breaker(block, *merged, settings);
+  if (block.again) return;
+  keep_breaker(block, *merged, preset, target);
+  config_.breakers.push_back(std::move(settings));
+}
+
+std::optional<Reader::MergedRows> Reader::merge(const Block& block,
+                                                const std::vector<Block>& blocks) {
+  std::vector<const Block*> chain = {&block};
+  for (;;) {
+    const auto base = chain.back()->rows.find(row("base-config"));
+    if (base == chain.back()->rows.end()) break;
+    const std::string& name = base->second.text;
+    const Place& place = tree_.at(chain.back()->record.leaves.at(row("base-config")).value).place;
+    const std::string path = chain.back()->record.path + ".base-config";
+    const auto next = std::find_if(blocks.begin(), blocks.end(),
+                                   [&](const Block& other) { return other.name == name; });
+    std::string fault;
+    if (next == blocks.end()) {
+      std::vector<std::string_view> names;
+      for (const Block& other : blocks) names.push_back(other.name);
+      const std::string_view near = nearest(name, names);
+      fault =
+          "there is no block " + in_quotes(name) + " in this section; " +
+          (near.empty() ? "write the name of one" : "did you mean '" + std::string(near) + "'?");
+    } else if (std::find(chain.begin(), chain.end(), &*next) != chain.end()) {
+      fault = "leads back to itself by way of " + in_quotes(name) + "; take one of them out";
+    } else if (chain.size() > kMaxChain) {
+      fault =
+          "more than " + std::to_string(kMaxChain) + " blocks behind each other; write some out";
+    }
+    if (!fault.empty()) {
+      // What is wrong farther down is said by the block it stands in, and a circle by its members.
+      const bool circle = next != blocks.end() && chain.size() <= kMaxChain;
+      if (circle ? &*next == &block : next != blocks.end() || chain.size() == 1) {
+        fail(place, path, fault);
+      }
+      return std::nullopt;
+    }
+    chain.push_back(&*next);
+  }
+  MergedRows merged;
+  for (auto at = chain.rbegin(); at != chain.rend(); ++at) {
+    const bool own = *at == &block;
+    for (const auto& [key, value] : (*at)->rows) {
+      if (!own && key->name != "preset" && among(kOwnRows, key->name)) continue;
+      // What a block nearer says in other words replaces what its base said.
+      for (auto other = merged.begin(); other != merged.end();) {
+        const bool same = !other->second.base.empty() && (other->first->same_as == key->name ||
+                                                          key->same_as == other->first->name);
+        other = same ? merged.erase(other) : std::next(other);
+      }
+      merged[key] = {&value, &(*at)->record.leaves.at(key), own ? "" : (*at)->name};
+    }
+  }
+  return merged;
+}
+
+BreakerPreset Reader::preset_of(const MergedRows& merged) {
+  if (const auto written = merged.find(row("preset")); written != merged.end()) {
+    return static_cast<BreakerPreset>(written->second.value->number);
+  }
+  const bool window = std::any_of(merged.begin(), merged.end(), [](const auto& one) {
+    return among(kWindowRows, one.first->name);
+  });
+  return window ? BreakerPreset::Resilience4j : BreakerPreset::Cutwater;
+}
+
+void Reader::check_preset(const Block& block, const MergedRows& merged, BreakerPreset preset) {
+  const std::string word(rule::name_of(preset));
+  for (const auto& [key, from] : merged) {
+    const std::string path = block.record.path + "." + std::string(key->name);
+    const auto presets = split_words(key->presets);
+    if (!presets.empty() && !among(presets, word)) {
+      fail(from.leaf->key, path, "is a word of preset " + listing(presets) + "; write preset: " +
+                                     std::string(presets.front()) + ", or " +
+                                     std::string(key->same_as));
+      continue;
+    }
+    const auto same = merged.find(row(key->same_as));
+    if (key->same_as.empty() || same == merged.end()) continue;
+    fail(from.leaf->key, path, "'" + std::string(key->same_as) + "' (" +
+                                   position(same->second.leaf->key) + ") says the same; keep one");
+  }
+  for (const std::string_view name : rule::required_keys(preset)) {
+    const bool there = std::any_of(merged.begin(), merged.end(), [&](const auto& one) {
+      return one.first->name == name || row(name)->same_as == one.first->name;
+    });
+    if (!there) {
+      fail(block.record.key, block.record.path,
+           "preset " + word + " needs " + std::string(name) + "; write it");
+    }
+  }
+}
+
+void Reader::finish_window(const Block& block, const MergedRows& merged, BreakerPreset preset,
+                           BreakerSettings& settings) {
+  const bool count = settings.window_type == rule::WindowType::CountBased;
+  const auto size = merged.find(row("sliding-window-size"));
+  if (size != merged.end()) {
+    const Parsed& value = *size->second.value;
+    const auto refuse = [&](const std::string& text) {
+      fail(tree_.at(size->second.leaf->value).place,
+           block.record.path + ".sliding-window-size", text);
+    };
+    if (count && value.period_ns != 0) {
+      refuse(value.text + " is a time, and a COUNT_BASED window has calls; write 100, or "
+                          "sliding-window-type: TIME_BASED");
+    } else if (count && value.number > rule::kMaxCountWindow) {
+      refuse(value.text + " is above the maximum of " + std::to_string(rule::kMaxCountWindow));
+    } else if (!count) {
+      std::uint64_t span = value.period_ns;
+      if (span == 0) {
+        span = std::min(value.number, rule::kMaxTimeWindowNs) * rule::kNanosPerSecond;
+      }
+      if (value.period_ns == 0 && value.number > rule::kMaxTimeWindowNs / rule::kNanosPerSecond) {
+        refuse(value.text + " s are above the maximum of " +
+               format_duration(rule::kMaxTimeWindowNs));
+      }
+      settings.window_span_ns = span;
+    }
+  }
+  const bool sentinel = preset == BreakerPreset::Sentinel;
+  if (sentinel && merged.contains(row("failure-rate-threshold"))) {
+    settings.failure_rate_ppm = rule::sentinel_rate_ppm(settings.failure_rate_ppm);
+  }
+  if (!count && !merged.contains(row("sliding-window-slots"))) {
+    settings.window_slots = rule::default_slots(preset, settings.window_span_ns);
+  }
+}
+
+void Reader::check_breaker(const Block& block, const MergedRows& merged,
+                           const BreakerSettings& settings) {
+  const std::string& path = block.record.path;
+  const auto decision = merged.find(row("half-open-decision"));
+  const bool rate = settings.half_open_rule == rule::HalfOpenRule::Rate ||
+                    settings.half_open_rule == rule::HalfOpenRule::RateOver;
+  if (rate && settings.failure_rate_ppm == rule::kOffPpm &&
+      settings.slow_rate_ppm == rule::kOffPpm) {
+    const Place& place = decision != merged.end() ? decision->second.leaf->key : block.record.key;
+    fail(place, path + ".half-open-decision",
+         "'rate' needs a rate threshold, and both are off; set failure-rate-threshold or write "
+         "all-succeed");
+    return;
+  }
+  if (auto fine = rule::check(settings); !fine) {
+    // "breaker 'x': what is wrong": the path says the first part already.
+    const std::string& text = fine.error().text();
+    const std::size_t split = text.find("': ");
+    fail(block.record.key, path, split == std::string::npos ? text : text.substr(split + 3));
+    return;
+  }
+  const auto note = [&](std::string_view name, std::string text) {
+    const auto at = merged.find(row(name));
+    notes_.push_back({at != merged.end() ? tree_.at(at->second.leaf->value).place
+                                         : block.record.key,
+                      path + "." + std::string(name), std::move(text)});
+  };
+  const std::uint32_t minimum = rule::effective_minimum(settings);
+  if (minimum < settings.minimum_calls && merged.contains(row("minimum-number-of-calls"))) {
+    note("minimum-number-of-calls", std::to_string(settings.minimum_calls) +
+                                        " is above the window of " + std::to_string(minimum) +
+                                        " calls; cut to it");
+  }
+  if (const std::string remark = rule::remark(settings); !remark.empty()) {
+    notes_.push_back({block.record.key, path, remark});
+  }
+}
+
+void Reader::keep_breaker(const Block& block, const MergedRows& merged, BreakerPreset preset,
+                          const Target& target) {
+  const bool pattern = rule::is_pattern(*target.breaker);
+  for (const Key& key : keys_of(kBreakerBlock)) {
+    if (!pattern && (key.name == "max-instances" || key.name == "idle")) continue;
+    Value value{.path = block.record.path + "." + std::string(key.name), .text = {}, .place = {},
+                .key = {}};
+    auto from = merged.find(&key);
+    if (key.load != nullptr) {
+      value.text = text_of(key, key.load(target));
+    } else if (key.print != nullptr) {
+      value.text = key.print(target);
+    } else if (key.name == "note" && !target.breaker->note.empty()) {
+      value.text = target.breaker->note;
+    } else {
+      continue;   // a peer's word: shown as ours, with its place
+    }
+    if (from == merged.end()) {
+      from = std::find_if(merged.begin(), merged.end(),
+                          [&](const auto& one) { return one.first->same_as == key.name; });
+    }
+    if (from != merged.end()) {
+      value.place = tree_.at(from->second.leaf->value).place;
+      value.key = from->second.leaf->key;
+      if (value.place.source == Source::File) value.place.name = from->second.base;
+      if (value.place.source != Source::File) value.key = value.place;
+    } else {
+      value.place.source = Source::Preset;
+      value.place.name = std::string(rule::name_of(preset));
+      value.key = value.place;
+    }
+    config_.values.push_back(std::move(value));
+  }
+}
+
+void Reader::check_patterns(const std::vector<Block>& blocks) {
+  const auto parts = [](std::string_view name) {
+    const std::size_t star = name.find('*');
+    return std::pair(name.substr(0, star), name.substr(star + 1));
+  };
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    if (!rule::is_pattern_name(blocks[i].name)) continue;
+    for (std::size_t j = 0; j < i; ++j) {
+      if (!rule::is_pattern_name(blocks[j].name) || blocks[j].name == blocks[i].name ||
+          blocks[j].name.size() != blocks[i].name.size()) {
+        continue;
+      }
+      const auto [head, tail] = parts(blocks[i].name);
+      const auto [other_head, other_tail] = parts(blocks[j].name);
+      const bool meet = (head.starts_with(other_head) || other_head.starts_with(head)) &&
+                        (tail.ends_with(other_tail) || other_tail.ends_with(tail));
+      if (!meet) continue;
+      fail(blocks[i].record.key, blocks[i].record.path,
+           "matches the same names as '" + blocks[j].name + "' (" +
+               position(blocks[j].record.key) + "), and neither is longer; make one longer");
+    }
+  }
+}
+
+}  // namespace cutwater::config
