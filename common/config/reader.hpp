@@ -145,6 +145,8 @@ class Reader {
                    const Values& values);
   void check_whole();
   void check_capacity();
+  void check_overrides();
+  void check_rules();
   void check_breakers();
   void check_listen();
 

@@ -1,11 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of Reader that looks at several keys at once.
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "config/count.hpp"
 #include "config/reader.hpp"
 
 namespace cutwater::config {
+namespace {
+
+// What the memory reserves (LAYOUT.md); the publisher refuses the same, later and without a place.
+constexpr std::uint64_t kRulesPerLimit = 4;
+constexpr std::uint64_t kFirstPatterns = 16;         // of capacity.overrides may all be patterns,
+constexpr std::uint64_t kOverridesPerPattern = 16;   // and of the others one in so many
+constexpr std::size_t kMaxCalendars = 64;
+constexpr std::size_t kMaxCompared = 1024;           // sets of windows of one limit; bounds the time
+
+}  // namespace
 
 void Reader::check_limit(const rule::LimitSettings& limit, const std::string& path,
                          const Values& values) {
@@ -52,16 +64,66 @@ void Reader::check_capacity() {
                count);
     }
   }
-  std::size_t overrides = 0;
-  for (const rule::LimitSettings& limit : config_.limits) overrides += limit.overrides.size();
-  if (config_.find_value("capacity.overrides") != nullptr &&
-      overrides > config_.capacity.overrides) {
-    const std::string count = std::to_string(overrides);
-    fail(limits_place_, "limits",
-         count + " keys with an override do not fit capacity.overrides, which is " +
-             std::to_string(config_.capacity.overrides) +
-             "; set capacity.overrides to at least " + count);
+  check_overrides();
+  check_rules();
+}
+
+void Reader::check_overrides() {
+  std::uint64_t keys = 0;
+  std::uint64_t patterns = 0;
+  for (const rule::LimitSettings& limit : config_.limits) {
+    for (const rule::OverrideSettings& over : limit.overrides) ++(over.pattern ? patterns : keys);
   }
+  if (config_.find_value("capacity.overrides") == nullptr) return;
+  const std::uint64_t room = config_.capacity.overrides;
+  const auto refuse = [&](const std::string& what, std::uint64_t needed) {
+    fail(limits_place_, "limits",
+         what + " do not fit capacity.overrides, which is " + std::to_string(room) +
+             "; set capacity.overrides to at least " + std::to_string(needed));
+  };
+  if (keys > room) refuse(std::to_string(keys) + " keys with an override", keys);
+  if (patterns > std::min(room, std::max(kFirstPatterns, room / kOverridesPerPattern))) {
+    refuse(std::to_string(patterns) + " key patterns",
+           patterns > kFirstPatterns ? patterns * kOverridesPerPattern : patterns);
+  }
+}
+
+void Reader::check_rules() {
+  std::uint64_t rules = 0;
+  std::set<std::pair<rule::CalendarUnit, std::string>> calendars;
+  const auto count = [&](const std::vector<rule::WindowSettings>& windows) {
+    rules += windows.size();
+    for (const rule::WindowSettings& window : windows) {
+      if (window.kind == rule::WindowKind::Calendar) calendars.emplace(window.unit, window.zone);
+    }
+  };
+  for (const rule::LimitSettings& limit : config_.limits) {
+    count(limit.windows);
+    // Keys with the same windows share them.
+    std::vector<const std::vector<rule::WindowSettings>*> seen;
+    for (const rule::OverrideSettings& over : limit.overrides) {
+      const bool again = std::any_of(seen.begin(), seen.end(),
+                                     [&](const auto* other) { return *other == over.windows; });
+      if (again) continue;
+      if (seen.size() < kMaxCompared) seen.push_back(&over.windows);
+      count(over.windows);
+    }
+  }
+  if (calendars.size() > kMaxCalendars) {
+    fail(limits_place_, "limits",
+         std::to_string(calendars.size()) + " different calendars, unit and zone, are above the "
+                                            "maximum of " + std::to_string(kMaxCalendars) +
+             "; let limits share one");
+  }
+  const std::uint64_t room = std::uint64_t{kRulesPerLimit} * config_.capacity.limits;
+  if (config_.find_value("capacity.limits") == nullptr || rules <= room) return;
+  const std::uint64_t needed = (rules + kRulesPerLimit - 1) / kRulesPerLimit;
+  fail(limits_place_, "limits",
+       std::to_string(rules) + " windows of limits and keys do not fit: there is room for " +
+           std::to_string(kRulesPerLimit) + " for each of capacity.limits, which is " +
+           std::to_string(config_.capacity.limits) +
+           (needed <= kMaxLimits ? "; set capacity.limits to at least " + std::to_string(needed)
+                                 : "; give keys the same rates"));
 }
 
 void Reader::check_breakers() {

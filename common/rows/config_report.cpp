@@ -26,7 +26,9 @@ shm::Capacity capacity_of(const config::Capacity& capacity) noexcept {
           .stripes = capacity.stripes,
           .events = capacity.events,
           .overrides = capacity.overrides,
-          .tops = capacity.tops};
+          .tops = capacity.tops,
+          .breakers = capacity.breakers,
+          .breaker_memory = capacity.breaker_memory};
 }
 
 std::string config_report(const config::LoadOutcome& outcome, const std::string& file) {

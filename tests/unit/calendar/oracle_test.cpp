@@ -160,7 +160,6 @@ int look(const std::string& name, std::uint64_t seed, int cases, FILE* report) {
   return 0;
 }
 
-// covers: calendar edges of every unit against another implementation
 TEST(PeriodsAgainstTheCLibrary, EveryEdgeIsOneAndNoneIsMissing) {
   std::printf("seed %llu\n", static_cast<unsigned long long>(kSeed));
   std::vector<std::string> names = {"UTC", "Europe/Berlin", "America/New_York",

@@ -148,6 +148,53 @@ TEST(Keys, FitTheirCapacity) {
                   "capacity.overrides, which is 2; set capacity.overrides to at least 3"});
 }
 
+TEST(Keys, PatternsFitTheirCapacity) {
+  const auto text = [](const std::string& overrides) {
+    return "capacity: { overrides: " + overrides + " }\nlimits:\n  a: { rate: 1/s, keys: { x*: "
+           "banned, y*: banned } }\n";
+  };
+  EXPECT_TRUE(load(text("2")).ok());
+  EXPECT_EQ(errors_of(text("1")),
+            Lines{"cutwater.yaml:2:1: limits: 2 key patterns do not fit capacity.overrides, which "
+                  "is 1; set capacity.overrides to at least 2"});
+  std::string many = "capacity: { overrides: 271 }\nlimits:\n";
+  for (const char* limit : {"a", "b"}) {
+    many += "  " + std::string(limit) + ": { rate: 1/s, keys: {";
+    for (int i = 0; i < (limit[0] == 'a' ? 16 : 1); ++i) {
+      many += " p" + std::to_string(i) + "*: banned,";
+    }
+    many += " } }\n";
+  }
+  EXPECT_EQ(errors_of(many),
+            Lines{"cutwater.yaml:2:1: limits: 17 key patterns do not fit capacity.overrides, which "
+                  "is 271; set capacity.overrides to at least 272"});
+}
+
+TEST(Keys, WindowsFitTheRulesOfTheirLimits) {
+  const auto text = [](int limits, const std::string& keys) {
+    return "capacity: { limits: " + std::to_string(limits) +
+           " }\nlimits:\n  a: { windows: [1/s, 2/m, 3/h], keys: { " + keys + " } }\n";
+  };
+  EXPECT_TRUE(load(text(1, "x: { rate: 9/s }, y: { rate: 9/s }, z: banned")).ok());
+  EXPECT_EQ(errors_of(text(1, "x: { rate: 9/s }, y: { rate: 8/s }")),
+            Lines{"cutwater.yaml:2:1: limits: 5 windows of limits and keys do not fit: there is room "
+                  "for 4 for each of capacity.limits, which is 1; set capacity.limits to at least "
+                  "2"});
+}
+
+TEST(Keys, AtMostSixtyFourCalendars) {
+  std::string text = "limits:\n";
+  const std::vector<std::string> units = {"minute", "hour", "day", "week", "month", "year"};
+  for (int i = 0; i < 65; ++i) {
+    text += "  l" + std::to_string(i) + ": { calendar: { count: 1, per: " +
+            units[static_cast<std::size_t>(i) % 6] + ", zone: Etc/GMT+" + std::to_string(i / 6) +
+            " } }\n";
+  }
+  EXPECT_EQ(errors_of(text),
+            Lines{"cutwater.yaml:1:1: limits: 65 different calendars, unit and zone, are above the "
+                  "maximum of 64; let limits share one"});
+}
+
 TEST(Keys, LongOnesAreCutInErrorsAndWholeAmongTheValues) {
   const std::string key(kMaxQuotedBytes, 'k');
   const Config config = config_of("limits:\n  a:\n    rate: 1/s\n    keys:\n      ? " + key +

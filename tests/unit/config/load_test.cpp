@@ -58,7 +58,8 @@ log: { level: debug, format: json, target: "file:/var/log/shop.log", queue: 256 
   EXPECT_EQ(config.listen.unix_group, 50U);
   EXPECT_EQ(config.access.map.users, (std::vector<std::uint32_t>{1001, 7}));
   EXPECT_EQ(config.access.map.groups, (std::vector<std::uint32_t>{50}));
-  EXPECT_EQ(config.capacity, (Capacity{1'000'000, 16, 64, 4, 65536, 4096, 64}));
+  EXPECT_EQ(config.capacity, (Capacity{.keys = 1'000'000, .limits = 16, .processes = 64,
+                                        .stripes = 4, .events = 65536}));
   ASSERT_EQ(config.limits.size(), 3U);
   EXPECT_EQ(config.limits[0].name, "api-per-user");
   EXPECT_EQ(config.limits[0].windows[0].burst, 2000U);
