@@ -112,15 +112,17 @@ Exit run_journal_list(const Settings& settings) {
 
   wire::Value document = look->document();
   document.set("journal", wire::Value::Array(rows->begin(), rows->end()));
-  Table table({{"ID", Table::Align::Right}, {"ACT"}, {"LIMIT"}, {"KEY"}, {"UNTIL"}, {"BY"}, {"NOTE"}});
+  Table table(
+      {{"ID", Table::Align::Right}, {"STATE"}, {"ACT"}, {"LIMIT"}, {"KEY"}, {"UNTIL"}, {"BY"}, {"NOTE"}});
   for (const wire::Value& row : *rows) {
     const auto shown = [&row](const char* field) {
       const std::string text = text_at(row, field);
       return text.empty() ? std::string("-") : escape_short(text);
     };
     const std::uint64_t until = number_at(row, "until_s");
-    table.add({std::to_string(number_at(row, "id")), shown("act"), shown("limit"), shown("key"),
-               until == 0 ? "undone" : moment_text(until), shown("who"), shown("note")});
+    table.add({std::to_string(number_at(row, "id")), shown("state"), shown("do"), shown("limit"),
+               shown("key"), until == 0 ? "undone" : moment_text(until), shown("who"),
+               shown("note")});
   }
   return print(settings, document,
                rows->empty() ? "nothing was done by hand\n" : table.text(settings.colour));

@@ -53,7 +53,7 @@ struct OverrideAct {
 Exit run_limit_override(const Settings& settings, const KeyAct& act, const OverrideAct& numbers);
 Exit run_limit_shadow(const Settings& settings, const KeyAct& act, bool on);
 
-/// What was done by hand and still holds.
+/// What was done by hand: the acts that stand, and those that ended lately.
 Exit run_journal_list(const Settings& settings);
 Exit run_journal_undo(const Settings& settings, std::uint64_t id);
 

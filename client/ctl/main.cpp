@@ -182,7 +182,7 @@ void add_config(CLI::App& app, Line& line) {
 void add_journal(CLI::App& app, Line& line) {
   CLI::App& journal =
       *app.add_subcommand("journal", "What was done by hand")->require_subcommand(1);
-  command(journal, line, "list", "Acts that hold now",
+  command(journal, line, "list", "Acts that stand, and those that ended lately",
           [&] { return ctl::run_journal_list(line.settings); });
   command(journal, line, "undo", "End one of them",
           [&] { return ctl::run_journal_undo(line.settings, line.number); })

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an operator does by hand and asks about, beside a real daemon.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tool.hpp"
+
+namespace cutwater::ctl {
+namespace {
+
+const std::string kYaml =
+    "capacity: { keys: 1024 }\n"
+    "limits:\n"
+    "  api: { rate: 10/s, burst: 10 }\n"
+    "  tenant: { windows: [ 100/s, { rate: 1000/h, burst: 20 } ] }\n";
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(Acts, ExplainTellsTheNextDecision) {
+  Instance instance(kYaml);
+  Client client = instance.client();
+  auto tenant = client.limit("tenant").value();
+  for (int i = 0; i < 20; ++i) tenant.try_acquire("acme");
+
+  const ProgramRun refused = instance.tool({"limit", "explain", "tenant", "acme"});
+  const ProgramRun allowed = instance.tool({"limit", "explain", "tenant", "else"});
+
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_TRUE(has(refused.out, "refused by window 2 of 2 (1000/h burst 20): 0 tokens left"))
+      << refused.out;
+  EXPECT_TRUE(has(refused.out, "come back in 3.6s")) << refused.out;
+  EXPECT_EQ(allowed.code, 0);
+  EXPECT_TRUE(has(allowed.out, "allowed: ")) << allowed.out;
+}
+
+TEST(Acts, BanAndUnbanOfOneKey) {
+  Instance instance(kYaml);
+  Client client = instance.client();
+  auto api = client.limit("api").value();
+
+  const ProgramRun ban =
+      instance.tool({"limit", "ban", "api", "mallory", "--for", "10m", "--note", "scraping"});
+  EXPECT_EQ(ban.code, 0) << ban.err;
+  EXPECT_EQ(api.try_acquire("mallory").reason(), Reason::Banned);
+  EXPECT_TRUE(api.try_acquire("alice").allowed());
+  const ProgramRun why = instance.tool({"limit", "explain", "api", "mallory"});
+  EXPECT_TRUE(has(why.out, "banned for 10m")) << why.out;
+
+  EXPECT_EQ(instance.tool({"limit", "unban", "api", "mallory"}).code, 0);
+  EXPECT_TRUE(api.try_acquire("mallory").allowed());
+}
+
+TEST(Acts, CreditDrainAndReset) {
+  Instance instance(kYaml);
+  Client client = instance.client();
+  auto api = client.limit("api").value();
+  for (int i = 0; i < 10; ++i) api.try_acquire("alice");
+
+  EXPECT_EQ(instance.tool({"limit", "credit", "api", "alice", "4"}).code, 0);
+  EXPECT_EQ(api.peek("alice").remaining(), 3U);  // of 4 one would go
+  EXPECT_EQ(instance.tool({"limit", "drain", "api", "alice"}).code, 0);
+  EXPECT_FALSE(api.peek("alice").allowed());
+  EXPECT_EQ(instance.tool({"limit", "reset", "api", "alice"}).code, 0);
+  EXPECT_EQ(api.peek("alice").remaining(), 9U);
+}
+
+TEST(Acts, OverrideIsListedAndCanBeUndone) {
+  Instance instance(kYaml);
+  Client client = instance.client();
+  auto api = client.limit("api").value();
+
+  const ProgramRun act =
+      instance.tool({"limit", "override", "api", "partner", "--rate", "1/s", "--burst", "2"});
+  ASSERT_EQ(act.code, 0) << act.err;
+  const auto journal = instance.json({"journal", "list"});
+  ASSERT_EQ(journal["journal"].size(), 1U);
+  EXPECT_EQ(journal["journal"][0]["limit"], "api");
+  EXPECT_EQ(journal["journal"][0]["state"], "stands");
+  instance.step_by(200'000'000);  // a change takes effect a moment ahead
+  EXPECT_TRUE(api.try_acquire("partner").allowed());
+  EXPECT_TRUE(api.try_acquire("partner").allowed());
+  EXPECT_FALSE(api.try_acquire("partner").allowed());
+
+  const std::string id = std::to_string(journal["journal"][0]["id"].get<std::uint64_t>());
+  EXPECT_EQ(instance.tool({"journal", "undo", id}).code, 0);
+  const auto after = instance.json({"journal", "list"});
+  ASSERT_EQ(after["journal"].size(), 1U) << after.dump();
+  EXPECT_EQ(after["journal"][0]["state"], "undone");
+}
+
+TEST(Acts, SayWhatIsMissing) {
+  Instance instance(kYaml);
+
+  EXPECT_EQ(instance.tool({"limit", "override", "api", "x"}).code, 2);
+  EXPECT_EQ(instance.tool({"limit", "override", "api", "x", "--rate", "10"}).code, 2);
+  EXPECT_EQ(instance.tool({"limit", "ban", "nosuch", "x"}).code, 6);
+  EXPECT_EQ(instance.tool({"limit", "credit", "api", "x", "0"}).code, 2);
+  EXPECT_EQ(instance.tool({"journal", "undo", "77"}).code, 6);
+}
+
+}  // namespace
+}  // namespace cutwater::ctl
