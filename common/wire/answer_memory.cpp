@@ -54,9 +54,11 @@ void AnswerMemory::remember(std::uint32_t request, Executed executed) {
   items_ += kept.executed.items;
   bytes_ += bytes_of(kept.executed);
   kept_.emplace(request, std::move(kept));
+  order_.push_back(request);
   running_.erase(request);
   while (items_ > kRememberedItems || bytes_ > kRememberedBytes) {
-    const auto oldest = kept_.begin();
+    const auto oldest = kept_.find(order_.front());
+    order_.pop_front();
     items_ -= oldest->second.executed.items;
     bytes_ -= bytes_of(oldest->second.executed);
     floor_ = std::max(floor_, oldest->first);

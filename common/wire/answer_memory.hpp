@@ -7,17 +7,20 @@
 // A frame with REPEAT and the id `r`:
 //   Running     it is being executed; its answer goes to whoever asks last
 //   Answered    the same answer again
-//   Forgotten   r <= floor: the answer was forgotten; `stale`, never executed
+//   Forgotten   r <= floor, the highest id forgotten: `stale`, never executed
 //   Never       it never arrived, or was answered BUSY or ERROR: executed now
 // Requests that only look (RESOLVE, PEEK, READ) and WATCH, which ends with its connection, are not
 // kept: a repeat of one is carried out anew, and large rows cannot push receipts out.
 //
-// Bounds: kRememberedItems items and kRememberedBytes of answers and receipts; the lowest id goes
-// first and raises the floor. Running requests are bounded by the session's credit.
+// Bounds: kRememberedItems items and kRememberedBytes of answers and receipts; what was answered
+// first goes first and raises the floor. A cut loses only the answers at the end of the stream, at
+// most the credit of them, so those are the ones still here, also when one was answered long after
+// requests with higher ids. Running requests are bounded by the session's credit.
 // A receipt is spent once: take() hands it out and marks it; put_back() undoes a take whose refund
 // came too late. Thread safety: as its session. Memory may run out (std::bad_alloc).
 #pragma once
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -94,6 +97,7 @@ class AnswerMemory {
   }
 
   std::map<std::uint32_t, Kept> kept_;
+  std::deque<std::uint32_t> order_;  // of kept_, as they were answered
   std::map<std::uint32_t, MessageType> running_;
   std::size_t items_ = 0;
   std::size_t bytes_ = 0;

@@ -36,7 +36,7 @@ TEST(AnswerMemory, KnowsWhatRunsWhatIsAnsweredAndWhatNeverCame) {
   EXPECT_EQ(memory.running(), 0u);
 }
 
-TEST(AnswerMemory, Keeps1024ItemsAndTheLowestRequestGoesFirst) {
+TEST(AnswerMemory, Keeps1024ItemsAndTheOldestAnswerGoesFirst) {
   AnswerMemory memory;
   for (std::uint32_t id = 1; id <= 4; ++id) memory.remember(id, executed("x", 256));
   EXPECT_EQ(memory.items(), kRememberedItems);
@@ -75,7 +75,7 @@ TEST(AnswerMemory, AnAnswerThatIsTooLargeIsForgottenAtOnceAndNeverExecutedAgain)
   EXPECT_EQ(memory.items(), 0u);
 }
 
-TEST(AnswerMemory, ARequestAnsweredLateIsStillRemembered) {
+TEST(AnswerMemory, ARequestAnsweredLateIsRememberedAlthoughHigherOnesAreForgotten) {
   AnswerMemory memory;
   memory.begin(1, MessageType::Enter);
   for (std::uint32_t id = 2; id < 2 + kRememberedItems + 10; ++id) {
@@ -84,9 +84,12 @@ TEST(AnswerMemory, ARequestAnsweredLateIsStillRemembered) {
   ASSERT_EQ(memory.floor(), 11u);
   EXPECT_EQ(memory.seen(1), Seen::Running);
 
-  memory.remember(1, executed("late"));  // full: it is the oldest, and goes at once
+  memory.remember(1, executed("late"));
 
-  EXPECT_EQ(memory.seen(1), Seen::Forgotten);
+  EXPECT_EQ(memory.seen(1), Seen::Answered);
+  EXPECT_EQ(memory.seen(12), Seen::Forgotten);
+  EXPECT_EQ(memory.seen(13), Seen::Answered);
+  EXPECT_EQ(memory.items(), kRememberedItems);
 }
 
 TEST(AnswerMemory, AReceiptIsSpentOnce) {
