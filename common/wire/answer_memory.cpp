@@ -31,7 +31,7 @@ AnswerMemory::Seen AnswerMemory::seen(std::uint32_t request) const noexcept {
 
 std::optional<MessageType> AnswerMemory::running_type(std::uint32_t request) const noexcept {
   const auto running = running_.find(request);
-  return running == running_.end() ? std::nullopt : std::optional(running->second);
+  return running == running_.end() ? std::nullopt : std::optional(running->second.type);
 }
 
 std::optional<AnswerMemory::Answer> AnswerMemory::answer_of(
@@ -45,6 +45,20 @@ void AnswerMemory::use(std::uint32_t request) noexcept {
   last_request_ = std::max(last_request_, request);
 }
 
+void AnswerMemory::not_executed(std::uint32_t request) noexcept {
+  const auto running = running_.find(request);
+  if (running == running_.end()) return;
+  if (running->second.parked) --parked_;
+  running_.erase(running);
+}
+
+void AnswerMemory::park(std::uint32_t request) noexcept {
+  const auto running = running_.find(request);
+  if (running == running_.end() || running->second.parked) return;
+  running->second.parked = true;
+  ++parked_;
+}
+
 void AnswerMemory::remember(std::uint32_t request, Executed executed) {
   use(request);
   if (kept_.contains(request)) return;
@@ -55,7 +69,7 @@ void AnswerMemory::remember(std::uint32_t request, Executed executed) {
   bytes_ += bytes_of(kept.executed);
   kept_.emplace(request, std::move(kept));
   order_.push_back(request);
-  running_.erase(request);
+  not_executed(request);  // it runs no more
   while (items_ > kRememberedItems || bytes_ > kRememberedBytes) {
     const auto oldest = kept_.find(order_.front());
     order_.pop_front();

@@ -61,9 +61,11 @@ class AnswerMemory {
   /// A request id was used, whatever becomes of it.
   void use(std::uint32_t request) noexcept;
   /// It is being executed.
-  void begin(std::uint32_t request, MessageType type) { running_.emplace(request, type); }
+  void begin(std::uint32_t request, MessageType type) { running_.emplace(request, Running{type}); }
   /// It was not executed after all: a repeat is executed anew.
-  void not_executed(std::uint32_t request) noexcept { running_.erase(request); }
+  void not_executed(std::uint32_t request) noexcept;
+  /// A running one waits in line. Counted here, so that a cut does not make room for more.
+  void park(std::uint32_t request) noexcept;
   /// It was executed and answered. `items`: what it counts, at least 1.
   struct Executed {
     MessageType type = MessageType::Error;  ///< of the answer
@@ -86,8 +88,13 @@ class AnswerMemory {
   std::size_t items() const noexcept { return items_; }
   std::size_t bytes() const noexcept { return bytes_; }
   std::size_t running() const noexcept { return running_.size(); }
+  std::size_t parked() const noexcept { return parked_; }
 
  private:
+  struct Running {
+    MessageType type;
+    bool parked = false;
+  };
   struct Kept {
     Executed executed;
     std::vector<bool> taken;  // by receipt; receipts and items are never more than its size
@@ -98,7 +105,8 @@ class AnswerMemory {
 
   std::map<std::uint32_t, Kept> kept_;
   std::deque<std::uint32_t> order_;  // of kept_, as they were answered
-  std::map<std::uint32_t, MessageType> running_;
+  std::map<std::uint32_t, Running> running_;
+  std::size_t parked_ = 0;  // of running_
   std::size_t items_ = 0;
   std::size_t bytes_ = 0;
   std::uint32_t last_request_ = 0;

@@ -114,7 +114,7 @@ struct DecisionAnswer {
   std::uint64_t remaining = 0;            ///< whole tokens left, smallest over the windows
   std::uint64_t retry_after_ns = 0;
   std::uint64_t reset_after_ns = 0;
-  std::uint64_t wait_ns = 0;              ///< allowed by waiting: act no earlier than receipt + this
+  std::uint64_t wait_ns = 0;              ///< in line: act no earlier than receipt + this
   std::uint8_t window = 0;
   std::uint16_t flags = 0;                ///< kAnswer*
   std::uint16_t would = 0;                ///< with kAnswerShadow

@@ -5,7 +5,7 @@
 // client/src/ask_session.hpp.
 //
 //   auto said = session.hello(hello);                 // queue said->bytes
-//   auto asked = session.ask(read);                   // queue asked->bytes, remember asked->request
+//   auto asked = session.ask(read);                   // queue asked->bytes, keep asked->request
 //   for (auto& action : session.feed(bytes)) ...      // Welcomed, Answered<ReadAnswer>, ...
 //
 // Over the credit of WELCOME nothing is sent: ask() says Busy. An answer must have the type and,

@@ -165,7 +165,10 @@ class FieldReader : public FieldPlace {
 
 class FieldWriter : public FieldPlace {
  public:
-  FieldWriter() { begin(); }
+  FieldWriter() {
+    out_.reserve(kFirstBytes);
+    begin();
+  }
 
   template <FieldNumber T>
   void number(std::string_view field, T value, std::uint64_t lo = 0,
@@ -226,6 +229,8 @@ class FieldWriter : public FieldPlace {
   void end();
   bool open_list(std::string_view field, std::size_t size, Span count);
   void put_number(std::string_view field, std::uint64_t value, std::uint64_t lo, std::uint64_t hi);
+
+  static constexpr std::size_t kFirstBytes = 240;  // most messages have fewer
 
   std::string out_;
   std::size_t open_ = 0;                                 // arrays around the next field

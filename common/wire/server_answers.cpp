@@ -52,6 +52,8 @@ ServerActions ServerSession::welcome(Welcome welcome, std::uint64_t now_ns,
     version_ = kVersion;
     welcome.version = version_;
     welcome.features &= offered_features_ | kFeatureSteppedClock;
+    remembers_ = (welcome.features & kFeatureRemember) != 0;
+    welcome.resumed = welcome.resumed && remembers_;
     const auto payload = encode(welcome);
     if (!payload || payload->size() > kMaxFrameBeforeWelcome) {
       const std::string why = payload ? "WELCOME is too long" : payload.error().text();
@@ -66,8 +68,7 @@ ServerActions ServerSession::welcome(Welcome welcome, std::uint64_t now_ns,
     rights_ = welcome.rights;
     credit_.items_max = welcome.credit_items;
     credit_.bytes_max = welcome.credit_bytes;
-    remembers_ = (welcome.features & kFeatureRemember) != 0;
-    if (remembers_ && welcome.resumed) memory_ = std::move(taken_over);
+    if (welcome.resumed) memory_ = std::move(taken_over);
     max_frame_ = welcome.max_frame;
     reader_.set_max_length(max_frame_);
     reader_.set_version(version_);
@@ -190,8 +191,9 @@ bool ServerSession::park(std::uint32_t request) {
   const auto waiting = waiting_.find(request);
   if (waiting == waiting_.end()) return false;
   if (waiting->second.parked) return true;
-  if (parked_ == kMaxWaitingEnters) return false;
+  if (std::max(parked_, memory_.parked()) >= kMaxWaitingEnters) return false;
   ++parked_;
+  memory_.park(request);
   return waiting->second.parked = true;
 }
 

@@ -191,6 +191,10 @@ void ServerSession::take(const Frame& frame, Moment moment, ServerActions& out) 
     if (waiting.quiet) return;  // such an outcome may be lost
     return say_busy(request, settings_.busy_retry_ns, out);
   }
+  // What runs since before a cut and was not repeated is nobody's credit, but it is bounded too.
+  if (memory_.running() >= credit_.items_max) {
+    return say_busy(request, settings_.busy_retry_ns, out);
+  }
   if constexpr (std::same_as<Message, Watch>) {
     if (!open_watch(frame, *message, waiting, out)) return;
     out.push_back(WatchRequested{request, waiting.watch, std::move(*message)});

@@ -55,7 +55,7 @@ class TokenScanner : public msgpack::null_visitor {
   Tokens take() { return std::move(tokens_); }
 
  private:
-  static constexpr std::size_t kFirstTokens = 64;
+  static constexpr std::size_t kFirstTokens = 512;  // most payloads have fewer values
 
   bool refuse(const char* why) {
     refused_ = why;
@@ -282,7 +282,11 @@ void put_bool(std::string& out, bool flag) {
   else packer.pack_false();
 }
 
-void put_unsigned(std::string& out, std::uint64_t number) { Packer(out).pack_uint64(number); }
+void put_unsigned(std::string& out, std::uint64_t number) {
+  constexpr std::uint64_t kFixMax = 127;
+  if (number <= kFixMax) out.push_back(static_cast<char>(number));  // most numbers of a batch
+  else Packer(out).pack_uint64(number);
+}
 
 void put_string(std::string& out, std::string_view text) {
   Packer packer(out);

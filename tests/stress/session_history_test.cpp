@@ -30,7 +30,8 @@ void add(SessionWorld::Tally& sum, const SessionWorld::Tally& one) {
 
 SessionWorld::Tally play(std::uint64_t seed, std::size_t steps) {
   std::mt19937_64 chance(seed);
-  SessionWorld world([&](std::uint32_t below) { return static_cast<std::uint32_t>(chance() % below); });
+  SessionWorld world(
+      [&](std::uint32_t below) { return static_cast<std::uint32_t>(chance() % below); });
   EXPECT_EQ(world.run(steps), "") << "seed " << seed;
   return world.tally();
 }

@@ -193,7 +193,8 @@ TEST(GoldenAsking, AnUnknownTailOfAnElementIsIgnored) {
             *decode<Resolve>(golden_payload("resolve")));
   EXPECT_EQ(*decode<ResolveAnswer>(with_element_tails("resolve_answer", 0)),
             *decode<ResolveAnswer>(golden_payload("resolve_answer")));
-  EXPECT_EQ(*decode<Event>(with_element_tails("event", 1)), *decode<Event>(golden_payload("event")));
+  EXPECT_EQ(*decode<Event>(with_element_tails("event", 1)),
+            *decode<Event>(golden_payload("event")));
   Value root = decode_value(golden_payload("enter_answer_all")).value();
   (*root.as_array())[0].as_array()->push_back(1);
   EXPECT_EQ(*decode<EnterAnswer>(encode_value(root).value()),

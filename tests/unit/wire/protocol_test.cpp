@@ -49,6 +49,28 @@ TEST(Protocol, TheDocumentNamesEveryErrorCode) {
   EXPECT_EQ(name_of(static_cast<ErrorCode>(9)), "unknown");
 }
 
+TEST(Protocol, TheDocumentNamesEveryItemErrorAndTheBoundsOfASession) {
+  const std::string document = read_file(CUTWATER_PROTOCOL);
+
+  for (int code = kFirstItemError; code <= 72; ++code) {
+    const std::string word =
+        std::to_string(code) + " `" + std::string(name_of(static_cast<ItemError>(code))) + "`";
+    EXPECT_NE(document.find(word), std::string::npos) << word;
+  }
+  const auto kib = [](std::size_t bytes) { return std::to_string(bytes >> 10) + " KiB"; };
+  for (const std::string& text :
+       {"the last " + std::to_string(kRememberedItems) + " items",
+        "at most " + kib(kRememberedBytes),
+        "reading stops at " + kib(kUnsentPause), std::string("at 1 MiB, or after 2 s"),
+        "At most " + std::to_string(kMaxWatches) + " per session",
+        "0.." + std::to_string(kMaxCost), "bin, any 0.." + std::to_string(kMaxKey) + " bytes",
+        "ticket bin 0.." + std::to_string(kMaxTicket)}) {
+    EXPECT_NE(document.find(text), std::string::npos) << text;
+  }
+  EXPECT_EQ(kUnsentClose, 1U << 20);
+  EXPECT_EQ(ServerSettings{}.stalled_ns, 2'000'000'000U);
+}
+
 TEST(Protocol, EveryTypeStandsOnceAndEveryBuiltOneHasAGoldenFile) {
   std::set<MessageType> with_golden;
   for (const auto& name : golden_names()) {

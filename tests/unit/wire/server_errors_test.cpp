@@ -63,7 +63,7 @@ std::string read_of(std::string_view raw) {
   return frame_of(MessageType::Read, 2, from_hex(raw));
 }
 
-/// An ACQUIRE of request 2 with this many items, or one whose second item ends with this raw msgpack.
+/// An ACQUIRE of request 2 with this many items, or one whose second item is this raw msgpack.
 std::string acquire_of(std::size_t items) {
   Value::Array all(items, Value::array({"a", Value::binary("k")}));
   return frame_of(MessageType::Acquire, 2, encode_value(Value::array({0, 0, all})).value());
