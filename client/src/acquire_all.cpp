@@ -80,6 +80,15 @@ void count(const Prepared& list, bool allowed, const shm::AdmitAnswer& answer) n
 Admission Client::ask_all(std::span<const LimitAsk> asks, bool charge) noexcept {
   Admission out;
   if (detail::AllElsewhere::ask(asks, charge, out)) return out;
+  out = ask_in_memory(asks, charge);
+  detail::AskWatcher* const watcher =
+      asks.empty() ? nullptr : LimitOf::state(asks[0].limit).watcher;
+  if (watcher != nullptr) watcher->note_all(asks, charge, out);
+  return out;
+}
+
+Admission Client::ask_in_memory(std::span<const LimitAsk> asks, bool charge) noexcept {
+  Admission out;
   const LimitState* of = nullptr;
   Prepared list;
   const Reason bad = prepare(asks, list, &of, out.index_);

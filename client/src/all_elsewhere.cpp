@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "src/asking.hpp"
@@ -168,8 +169,33 @@ void AllElsewhere::absent(std::span<const LimitAsk> asks, bool charge, DaemonLin
                      charge ? AskKind::Now : AskKind::Look, out.verdict_);
 }
 
+bool AllElsewhere::watched(std::span<const LimitAsk> asks, bool charge, AskWatcher& watcher,
+                           Admission& out) noexcept {
+  std::array<bool, kMaxLimitsAtOnce> left{};
+  if (!watcher.force_all(asks, charge, out.verdict_, out.index_, left)) return false;
+  if (out.verdict_.allowed()) {
+    // The items that are not forced, as an ask of their own.
+    std::vector<LimitAsk> rest;
+    std::vector<std::size_t> at;
+    for (std::size_t i = 0; i < asks.size(); ++i) {
+      if (!left[i]) continue;
+      rest.push_back(asks[i]);
+      at.push_back(i);
+    }
+    if (!rest.empty()) {
+      out = Client::ask_in_memory(rest, charge);
+      if (out.index_ < at.size()) out.index_ = at[out.index_];
+      watcher.note_all(rest, charge, out);
+    }
+  }
+  return true;
+}
+
 bool AllElsewhere::ask(std::span<const LimitAsk> asks, bool charge, Admission& out) noexcept {
   if (asks.empty() || asks.size() > kMaxLimitsAtOnce) return false;
+  if (AskWatcher* const watcher = LimitOf::state(asks[0].limit).watcher) {
+    return watched(asks, charge, *watcher, out);
+  }
   DaemonLink* link = nullptr;
   for (const LimitAsk& ask : asks) {
     const LimitState& state = LimitOf::state(ask.limit);

@@ -5,6 +5,7 @@
 
 #include <cutwater/client.hpp>
 
+#include "src/ask_watcher.hpp"
 #include "src/asking.hpp"
 #include "src/daemon_link.hpp"
 
@@ -16,6 +17,8 @@ struct AllElsewhere {
   static bool ask(std::span<const LimitAsk> asks, bool charge, Admission& out) noexcept;
 
  private:
+  static bool watched(std::span<const LimitAsk> asks, bool charge, AskWatcher& watcher,
+                      Admission& out) noexcept;
   static client::AskEnd over_socket(std::span<const LimitAsk> asks, bool charge,
                                     client::DaemonLink& link, client::AskSocket& socket,
                                     Admission& out) noexcept;

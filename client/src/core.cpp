@@ -146,6 +146,7 @@ detail::LimitState* Client::Core::find(std::string_view name) noexcept {
   if (ref.index == shm::kNoLimit) return nullptr;
   detail::LimitState* const state = make_record(name);
   if (state == nullptr) return nullptr;
+  if (watcher_ != nullptr) return add(state);
   state->ref.store(detail::pack_ref(ref), std::memory_order_relaxed);
   state->secret = shm::make_limit_secret(view_.secret, name);
   detail::prepare_plain_rule(*state);
@@ -173,6 +174,8 @@ detail::LimitState* Client::Core::make_record(std::string_view name) const noexc
   state->client = number_;
   state->number = detail::next_limit_number();
   state->link = link_;
+  state->watcher = watcher_;
+  if (watcher_ != nullptr) state->away.store(true, std::memory_order_relaxed);
   state->decided_by = is_private() ? DecidedBy::Private : DecidedBy::Memory;
   return state;
 }

@@ -97,6 +97,9 @@ class Client::Core {
   /// The daemon's connection, nullptr when there is none (in memory, forked child).
   client::Connection* connection() noexcept;
 
+  /// Hands every ask of limits of this client to `watcher`. Before the first limit() of it.
+  void watch(detail::AskWatcher& watcher) noexcept { watcher_ = &watcher; }
+
   /// In a forked child, before anything else runs there.
   void on_fork() noexcept;
 
@@ -116,6 +119,7 @@ class Client::Core {
   std::optional<Attached> attached_;
   std::optional<Private> own_;
   client::DaemonLink* link_ = nullptr;
+  detail::AskWatcher* watcher_ = nullptr;
   std::unique_ptr<client::DaemonLink> owned_link_;
 };
 

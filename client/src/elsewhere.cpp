@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/clock.hpp"
+#include "src/ask_watcher.hpp"
 #include "src/asking.hpp"
 #include "src/core.hpp"
 #include "src/daemon_link.hpp"
@@ -87,6 +88,7 @@ AskEnd ask_over_socket(AskSocket& socket, LimitState& state, std::string_view ke
 
 void ask_elsewhere(LimitState& state, std::string_view key, const Ask& ask, AskKind kind,
                    Decision& out) noexcept {
+  if (state.watcher != nullptr) return state.watcher->ask(state, key, ask, kind, out);
   DaemonLink& link = *state.link;
   // Twice: the first place may turn out to be gone before anything was asked there.
   for (int attempt = 0; attempt < 2; ++attempt) {
@@ -108,6 +110,7 @@ void ask_elsewhere(LimitState& state, std::string_view key, const Ask& ask, AskK
 
 LimitState* record_now(LimitState& state) noexcept {
   if (!is_away(state)) return &state;
+  if (state.watcher != nullptr) return state.watcher->record_of(state);
   const DaemonLink::Place place = state.link->place();
   return place.memory == nullptr ? nullptr : state.link->record_in(state, *place.memory);
 }
@@ -117,6 +120,7 @@ void key_elsewhere(LimitState& state, shm::KeyHash hash, const KeyText* text, st
   if (text != nullptr) {
     return ask_elsewhere(state, {text->bytes, text->length}, {.cost = cost}, kind, out);
   }
+  if (state.watcher != nullptr) return answer_degraded(state, out.data());   // no memory for a key
   DaemonLink& link = *state.link;
   const DaemonLink::Place place = link.place();
   LimitState* const there =
@@ -133,6 +137,13 @@ void key_elsewhere(LimitState& state, shm::KeyHash hash, const KeyText* text, st
 
 void batch_elsewhere(LimitState& state, std::span<const std::string_view> keys,
                      std::span<Decision> out, std::uint64_t cost) noexcept {
+  if (state.watcher != nullptr) {
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      if (keys[i].size() > kMaxKeyBytes) answer_argument(state, true, out[i].data());
+      else state.watcher->ask(state, keys[i], {.cost = cost}, AskKind::Now, out[i]);
+    }
+    return;
+  }
   DaemonLink& link = *state.link;
   const DaemonLink::Place place = link.place();
   if (place.memory != nullptr) {
@@ -163,6 +174,7 @@ void batch_elsewhere(LimitState& state, std::span<const std::string_view> keys,
 // ---- giving back --------------------------------------------------------------------------------
 
 bool made_elsewhere(const LimitState& state, const DecisionData& decision) noexcept {
+  if (state.watcher != nullptr) return true;
   if (state.link == nullptr) return false;
   if (decision.owner == &state) return is_away(state);
   return state.link->is_record(state.owner.name, decision.owner);
@@ -190,6 +202,7 @@ Result<std::uint64_t> told(const client::RefundTold& answer) {
 }  // namespace
 
 Result<std::uint64_t> refund_elsewhere(LimitState& state, Decision& decision) noexcept {
+  if (state.watcher != nullptr) return state.watcher->refund(state, decision);
   DecisionData& data = decision.data();
   if (data.owner != &state) {
     auto& owner = *static_cast<LimitState*>(const_cast<void*>(data.owner));

@@ -21,6 +21,8 @@ class DaemonLink;
 
 namespace cutwater::detail {
 
+class AskWatcher;
+
 /// Index and incarnation of a limit in one word, so that nobody sees half of a change.
 constexpr std::uint64_t pack_ref(shm::LimitRef ref) noexcept {
   return std::uint64_t{ref.incarnation} << 32 | ref.index;
@@ -87,6 +89,7 @@ struct alignas(64) LimitState {
   std::atomic<bool> away{false};                 ///< asked through `link` (elsewhere.hpp), for good
 
   client::DaemonLink* link = nullptr;            ///< of an opened Client; nullptr in memory
+  AskWatcher* watcher = nullptr;                 ///< of a watched Client; away then
   shm::LimitSecret secret{};                     ///< of the key hash
   PlainRule plain;                               ///< see src/known_key.hpp
 

@@ -171,6 +171,7 @@ class CUTWATER_EXPORT Client {
  private:
   friend struct detail::AllElsewhere;
   static Admission ask_all(std::span<const LimitAsk> asks, bool charge) noexcept;
+  static Admission ask_in_memory(std::span<const LimitAsk> asks, bool charge) noexcept;
 
   explicit Client(std::unique_ptr<Core> core) noexcept;
   std::unique_ptr<Core> core_;

@@ -3,6 +3,7 @@
 #include <cutwater/client.hpp>
 #include <cutwater/http.hpp>
 #include <cutwater/keys.hpp>
+#include <cutwater/testing.hpp>
 #include <cutwater/version.hpp>
 
 #include <chrono>
@@ -29,6 +30,11 @@ int main() {
   if (!key || !api.try_acquire(*key)) return 5;
   const cutwater::HttpAnswer answer = cutwater::http_answer(third);
   if (answer.status != 429 || answer.fields.at(0).value != "1") return 6;
+
+  auto kit = cutwater::TestLimits::make("limits:\n  api: {rate: 1/s, burst: 2}\n");
+  if (!kit || !kit->force("api", {.retry_after = 30s})) return 7;
+  if (kit->client().limit("api").value().try_acquire("bob").retry_after() != 30s) return 8;
+  if (kit->counts("api", "bob").refused != 1) return 9;
 
   const auto nobody = cutwater::Client::open("unix:/nowhere/cutwater.sock");
   if (nobody || cutwater::name_of(nobody.error().code()) != "no_daemon") return 3;
