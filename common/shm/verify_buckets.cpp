@@ -26,8 +26,8 @@ std::string check_place(const View& view, std::uint64_t group, std::uint64_t tag
 
 std::string check_tat(const Verifier& verifier, const RuleRecord& rule, Word16 word) {
   if (read_once(rule.kind) != static_cast<std::uint8_t>(RuleKind::Token)) return "";
-  if (!numbers_fit(rule)) return "";   // said at the rule
-  if (!beyond_reach(rule, verifier.now(), static_cast<std::int64_t>(word.hi))) return "";
+  if (!numbers_fit(verifier.view, rule)) return "";   // said at the rule
+  if (!beyond_reach(verifier, rule, verifier.now(), static_cast<std::int64_t>(word.hi))) return "";
   return "its tat lies beyond N + D: no honest charge leads there";
 }
 
@@ -83,7 +83,7 @@ void count_slot(Verifier& verifier, std::uint64_t index) {
   }
   ++verifier.report.members;
   const RuleRecord* rule = verifier.known_rule(rule_of(word.lo));
-  if (rule == nullptr || !numbers_fit(*rule)) return;
+  if (rule == nullptr || !numbers_fit(verifier.view, *rule)) return;
   const auto tat = static_cast<std::int64_t>(word.hi);
   if (tat > full_level(verifier.view, verifier.c, *rule, verifier.now())) ++verifier.report.in_debt;
 }
@@ -100,8 +100,9 @@ std::string check_overflow(const Verifier& verifier, std::uint32_t index) {
     if (read_once(rule->limit) != index || read_once(rule->window) != window) {
       return "its overflow word names a rule of another limit or window";
     }
-    if (numbers_fit(*rule) &&
-        beyond_reach(*rule, verifier.now() + kOverflowLeadNs, static_cast<std::int64_t>(word.hi))) {
+    if (numbers_fit(verifier.view, *rule) &&
+        beyond_reach(verifier, *rule, verifier.now() + kOverflowLeadNs,
+                     static_cast<std::int64_t>(word.hi))) {
       return "its overflow word lies beyond N + D";
     }
   }

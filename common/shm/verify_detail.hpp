@@ -50,12 +50,16 @@ class Verifier {
 };
 
 /// True when computing N(t) and N + D with this record overflows nowhere up to the horizon.
-bool numbers_fit(const RuleRecord& rule) noexcept;
+bool numbers_fit(const View& view, const RuleRecord& rule) noexcept;
+/// ... of a RuleKind::Calendar: its step and its calendar.
+bool steps_fit(const RuleRecord& rule, const View& view) noexcept;
 /// True when `tat` lies beyond N(t) + D of a rule whose numbers fit.
-bool beyond_reach(const RuleRecord& rule, std::int64_t t, std::int64_t tat) noexcept;
+bool beyond_reach(const Verifier& verifier, const RuleRecord& rule, std::int64_t t,
+                  std::int64_t tat) noexcept;
 
 void verify_control(Verifier& verifier);   ///< `current`, the stepped clock
 void verify_image(Verifier& verifier);     ///< CRC, rules, limits, names
+void verify_tables(Verifier& verifier);    ///< sets, overrides, patterns, calendars
 void verify_buckets(Verifier& verifier);   ///< slots and overflow words
 void verify_rows(Verifier& verifier);
 void verify_stats(Verifier& verifier);     ///< owners of stripes, event records

@@ -19,11 +19,11 @@ bool within(std::int64_t value, std::int64_t low, std::int64_t high) noexcept {
   return value >= low && value <= high;
 }
 
-bool piece_fits(const rule::Piece& piece) noexcept {
+bool piece_fits(const rule::Piece& piece, bool in_steps) noexcept {
   if (piece.shift > 127) return false;
-  if (piece.mult != 0 && piece.mult < std::uint64_t{1} << 63) return false;
+  if (piece.mult != 0 && piece.mult < std::uint64_t{1} << 63 && !in_steps) return false;
   const auto grown = (static_cast<unsigned __int128>(kHorizonNs) * piece.mult) >> piece.shift;
-  return grown <= static_cast<unsigned __int128>(kMaxUnits) &&
+  return (in_steps || grown <= static_cast<unsigned __int128>(kMaxUnits)) &&
          within(piece.base_t, 0, kHorizonNs) && within(piece.base_n, -kMaxUnits, kMaxUnits) &&
          within(piece.burst, 0, kMaxUnits) && within(piece.floor, -kMaxUnits, kMaxUnits) &&
          within(piece.reach, 0, kMaxUnits);
@@ -45,12 +45,20 @@ std::string check_rule(const Verifier& verifier, std::uint16_t id) {
   const auto kind = static_cast<RuleKind>(read_once(rule.kind));
   if (kind > RuleKind::Banned) return "has a kind that does not exist";
   if (id == 0) return kind == RuleKind::Unused ? "" : "id 0 is in use";
-  if (kind != RuleKind::Token) return "";
+  const bool bucket = is_bucket_kind(rule);
+  if (!bucket && kind != RuleKind::Unlimited) return "";
   if (read_once(rule.limit) >= view.limit_count) return "belongs to a limit that does not exist";
   if (read_once(rule.window) >= kMaxWindows) return "belongs to a window that does not exist";
   const std::uint16_t pred = read_once(rule.pred);
   if (pred != 0 && (pred >= view.rule_count || pred == id)) return "its predecessor does not exist";
-  if (!numbers_fit(rule)) return "has numbers that no configuration gives";
+  if (pred != 0 && read_once(view.rule(verifier.c, pred).succ) != id) {
+    return "its predecessor has another successor";
+  }
+  const std::uint16_t succ = read_once(rule.succ);
+  if (succ != 0 && (verifier.known_rule(succ) == nullptr || succ == id)) {
+    return "its successor does not exist";
+  }
+  if (bucket && !numbers_fit(view, rule)) return "has numbers that no configuration gives";
   return "";
 }
 
@@ -106,15 +114,18 @@ void check_names_differ(Verifier& verifier) {
 
 }  // namespace
 
-bool numbers_fit(const RuleRecord& rule) noexcept {
-  return read_once(rule.f) <= rule::kMaxFractionBits && piece_fits(read_after(rule)) &&
-         piece_fits(read_before(rule));
+bool numbers_fit(const View& view, const RuleRecord& rule) noexcept {
+  const bool in_steps = is_kind(rule, RuleKind::Calendar);
+  if (in_steps && !steps_fit(rule, view)) return false;
+  return read_once(rule.f) <= rule::kMaxFractionBits && piece_fits(read_after(rule), in_steps) &&
+         piece_fits(read_before(rule), in_steps);
 }
 
-bool beyond_reach(const RuleRecord& rule, std::int64_t t, std::int64_t tat) noexcept {
+bool beyond_reach(const Verifier& verifier, const RuleRecord& rule, std::int64_t t,
+                  std::int64_t tat) noexcept {
   const rule::Piece piece = read_piece_at(rule, t);
-  const __int128 reach = static_cast<__int128>(rule::units_at(piece, t)) + piece.reach;
-  return tat > reach;
+  const rule::Units n = clock_at(verifier.view, verifier.c, rule, piece, t);
+  return tat > static_cast<__int128>(n) + piece.reach;
 }
 
 void verify_image(Verifier& verifier) {
@@ -130,6 +141,7 @@ void verify_image(Verifier& verifier) {
     if (read_once(view.limit_config(verifier.c, index).windows) != 0) ++verifier.report.limits;
   }
   check_names_differ(verifier);
+  verify_tables(verifier);
 }
 
 }  // namespace cutwater::shm::detail

@@ -12,6 +12,8 @@
 
 #include "base/fork_page.hpp"
 #include "crash/stepper.hpp"
+#include "rule/decision_report.hpp"
+#include "shm/admit.hpp"
 
 namespace cutwater::test {
 namespace {
@@ -134,6 +136,102 @@ TEST_F(ReloadStep, WhileAKeyIsSeenFirst) {
          {limit("api", {1, kHour}, 3)}, {limit("api", {1, kHour}, 20)}, 0, 41});
   check({"the scale changes under an insert", {limit("api", {1, kHour}, 10)},
          {limit("api", {10'000, kSecond}, 4)}, {limit("api", {1, kHour}, 10)}, 0, 43});
+}
+
+/// The same for what has several windows or an override: the child asks by shm/admit.hpp. The last
+/// rules have a burst of their own, so what is left in the end tells whether a token came twice.
+class ReloadStepAdmit : public ReloadStep {
+ protected:
+  struct Setting {
+    const char* name;
+    std::vector<rule::LimitSettings> first, second, third;
+    std::uint64_t used, gap;
+    std::uint64_t left;                  ///< in the end, when the child was refused
+    std::uint64_t slack = 0;             ///< a factor in between rounds against the caller
+  };
+
+  static std::vector<rule::LimitSettings> api(std::vector<std::uint64_t> bursts,
+                                              rule::OnChange word = rule::OnChange::KeepUsed,
+                                              std::uint64_t overridden = 0) {
+    auto settings = limit("api", {1, kHour}, bursts.front());
+    settings.windows.clear();
+    for (const std::uint64_t burst : bursts) {
+      settings.windows.push_back(rule::rate_window(1, kHour, burst));
+    }
+    settings.on_change = word;
+    if (overridden != 0) {
+      settings.overrides = {{.key = "k", .windows = {rule::rate_window(1, kHour, overridden)}}};
+    }
+    return {settings};
+  }
+  DecisionData ask(World& world, std::uint64_t cost, shm::Outcome& outcome) const {
+    DecisionData out;
+    outcome = shm::admit(world.view(), {handle_.ref, shm::key_of(handle_, "k"), cost, 0}, out);
+    return out;
+  }
+
+  void check(const Setting& c) {
+    World world(c.first);
+    world.pass(kSecond);
+    shm::Outcome outcome{};
+    handle_ = shm::resolve(world.view(), "api");
+    if (c.used != 0) ask(world, c.used, outcome);
+    const Snapshot start = world.save();
+    const auto decide = [&] { answer_->data = ask(world, 1, answer_->outcome); };
+    process_life();
+    std::uint64_t length = 0;
+    for (Stepper whole(decide); whole.step();) ++length;
+    std::uint64_t reloads = 0;
+    for (std::uint64_t at = 0; at <= length && !HasFailure(); at += c.gap, ++reloads) {
+      SCOPED_TRACE(std::string(c.name) + ", reloads after instruction " + std::to_string(at));
+      world.restore(start);
+      world.adopt();
+      while (!world.publisher().sweep(64)) {}
+      *answer_ = {};
+      Stepper stepper(decide);
+      stepper.step_over(at);
+      for (const auto* next : {&c.second, &c.third}) {
+        world.publish(*next);
+        world.pass(1);
+        while (!world.publisher().sweep(64)) {}
+      }
+      stepper.finish();
+      ASSERT_EQ(answer_->outcome, shm::Outcome::Answered);
+      ASSERT_EQ(answer_->data.reason, Reason::Allowed);
+      const std::uint64_t left = rule::report_of(ask(world, 0, outcome)).remaining;
+      EXPECT_LE(left, c.left - 1) << "the token was forgotten";
+      EXPECT_GE(left + c.slack, c.left - 1) << "it was taken twice";
+      EXPECT_EQ(world.verify(), "");
+    }
+    std::printf("%-42s reloads at %lu of %lu instructions\n", c.name,
+                static_cast<unsigned long>(reloads), static_cast<unsigned long>(length));
+  }
+
+  shm::LimitHandle handle_;
+};
+
+TEST_F(ReloadStepAdmit, SeveralWindows) {
+  check({"two windows, other bursts", api({10, 9}), api({6, 7}), api({20, 15}), 2, 7, 13});
+  check({"two windows under an insert", api({10, 9}), api({6, 7}), api({20, 15}), 0, 131, 15});
+}
+
+TEST_F(ReloadStepAdmit, EachWord) {
+  using rule::OnChange;
+  check({"as-is", api({10}), api({20}, OnChange::AsIs), api({12}, OnChange::AsIs), 2, 5, 8});
+  check({"proportional", api({10}), api({20}, OnChange::Proportional),
+         api({10}, OnChange::Proportional), 2, 5, 8, 1});
+  check({"keep-used behind proportional", api({10}), api({5}, OnChange::Proportional), api({20}), 2,
+         5, 19, 1});
+}
+
+TEST_F(ReloadStepAdmit, Overrides) {
+  using rule::OnChange;
+  check({"an override comes and changes", api({10}), api({10}, OnChange::KeepUsed, 20),
+         api({10}, OnChange::KeepUsed, 30), 2, 5, 28});
+  check({"an override goes and comes", api({10}, OnChange::KeepUsed, 20), api({10}),
+         api({10}, OnChange::KeepUsed, 15), 2, 5, 13});
+  check({"an override comes under an insert", api({10}), api({10}, OnChange::KeepUsed, 20),
+         api({11}, OnChange::KeepUsed, 30), 0, 97, 30});
 }
 
 }  // namespace

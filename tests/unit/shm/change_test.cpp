@@ -178,6 +178,26 @@ TEST_F(ChangeTest, AnotherMaxWaitResetsNothing) {
   EXPECT_EQ(left("api", "k"), 50U);
 }
 
+TEST_F(ChangeTest, ALoweredBurstForgivesNothing) {
+  // 900 of 1000 used, then a burst of 1 with little room for debts: 900 it stays, and an entry as
+  // far ahead as that is no damage. Under the same id and under a new one.
+  for (const std::uint64_t per_hour : {1U, 1'000'000U}) {
+    auto wide = api(rule::rate_window(per_hour, 3600 * rule::kNanosPerSecond, 1000));
+    wide.max_wait_ns = 0;
+    open({wide});
+    take("api", "k", 900);
+    auto narrow = api(rule::rate_window(1, 3600 * rule::kNanosPerSecond, 1));
+    narrow.max_wait_ns = 0;
+    narrow.max_debt = 1;
+    publish({narrow});
+    EXPECT_FALSE(allowed(take("api", "k")));
+    EXPECT_NEAR(static_cast<double>(retry_ns("k", 1)), 900 * 3600e9, 1e10);
+    sweep();
+    EXPECT_FALSE(allowed(take("api", "k")));
+    EXPECT_NEAR(static_cast<double>(retry_ns("k", 1)), 900 * 3600e9, 1e10);
+  }
+}
+
 TEST_F(ChangeTest, ABucketThatBecomesACalendarCarriesWhatWasUsed) {
   for (const OnChange word : {OnChange::KeepUsed, OnChange::Reset}) {
     open({api(per_minute(100, 100), word)});
