@@ -39,6 +39,20 @@ std::string wrapped(std::string_view text) {
   return out + "\n";
 }
 
+/// " Default: 10s; under resilience4j 100." for a row whose default depends on the preset.
+std::string preset_text(const Key& key) {
+  if (key.load == nullptr && key.print == nullptr) return {};
+  Config config;
+  const auto under = [&](rule::BreakerPreset preset) {
+    rule::BreakerSettings settings = rule::preset(preset);
+    const Target target{.config = config, .breaker = &settings};
+    return key.load != nullptr ? text_of(key, key.load(target)) : key.print(target);
+  };
+  const std::string ours = under(rule::BreakerPreset::Cutwater);
+  const std::string peers = under(rule::BreakerPreset::Resilience4j);
+  return " Default: " + ours + (ours == peers ? "." : "; under resilience4j " + peers + ".");
+}
+
 }  // namespace
 
 std::string describe_keys() {
@@ -56,7 +70,7 @@ std::string describe_keys() {
     out += "  " + std::string(key.name) + ": " + range_text(key);
     if (!key.fallback.empty()) out += "; default " + std::string(key.fallback);
     out += "; changed by " + std::string(reload_text(key.reload)) + "\n";
-    out += wrapped(key.help);
+    out += wrapped(std::string(key.help) + preset_text(key));
   }
   return out;
 }
