@@ -7,6 +7,7 @@
 #include "crash/stepper.hpp"
 #include "shm/counters.hpp"
 #include "shm/event_log.hpp"
+#include "shm/tops.hpp"
 #include "shm/process_table.hpp"
 
 namespace cutwater::test {
@@ -192,6 +193,42 @@ TEST_F(SingleStepMemory, Counters) {
   World reaped({limit("a", {1, kHour}, 5)}, tiny());
   kill_everywhere(reaped, {"release_stripes_of", twice,
                            [](World& w) { shm::release_stripes_of(w.view(), 2, 9); }, freed});
+}
+
+TEST_F(SingleStepMemory, Tops) {
+  WorldOptions options = tiny();
+  options.tops = 2;
+  World world({limit("a", {1, kHour}, 5)}, options);
+  const auto note = [](World& w, std::uint64_t key) {
+    shm::note_top(w.view(), {.limit = 0, .key = {key, 0}, .text = "k", .refused = true});
+  };
+  kill_everywhere(world, {"note_top",
+                          [=](World& w) {
+                            shm::clear_tops(w.view(), 0);
+                            for (const std::uint64_t key : {1U, 1U, 2U}) note(w, key);
+                          },
+                          [=](World& w) { note(w, 3); },
+                          [=](World& w, bool done) {
+                            EXPECT_EQ(w.verify(), "");
+                            const auto tops = shm::read_tops(w.view(), 0);
+                            bool first = false, noted = false;
+                            for (const shm::Top& top : tops) {
+                              first = first || (top.key_hash == 1 && top.asked == 2);
+                              noted = noted || (top.key_hash == 3 && top.refused == 1);
+                              EXPECT_LE(top.refused, top.asked);
+                            }
+                            std::string seen;
+                            for (const shm::Top& top : tops) {
+                              seen += std::to_string(top.key_hash) + ":" +
+                                      std::to_string(top.asked) + " ";
+                            }
+                            EXPECT_TRUE(first) << "another row was touched: " << seen;
+                            EXPECT_TRUE(noted || !done);
+                            note(w, 4);               // a torn row is free
+                            EXPECT_EQ(shm::read_tops(w.view(), 0).size(), 2U);
+                            shm::clear_tops(w.view(), 0);
+                            EXPECT_TRUE(shm::read_tops(w.view(), 0).empty());
+                          }});
 }
 
 TEST_F(SingleStepMemory, AppendOfAnEvent) {

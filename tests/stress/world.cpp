@@ -34,7 +34,9 @@ std::vector<World::Range> World::ranges_of(const shm::View& view) {
           {view.breaker_memory, std::size_t{view.breaker_lines} * shm::kCacheLine},
           {view.stats_control, sizeof(std::uint64_t) * 8},
           {view.stripes, std::size_t{view.stripe_count} * view.stripe_stride},
-          {view.events, view.event_count * sizeof(shm::EventRecord)}};
+          {view.events, view.event_count * sizeof(shm::EventRecord)},
+          {view.tops, std::size_t{view.limit_count} * view.tops_per_limit *
+                          sizeof(shm::TopRecord)}};
 }
 
 rule::LimitSettings limit(std::string name, Rate rate, std::uint64_t burst,
