@@ -54,6 +54,15 @@ wire::Value row_of(const shm::View& view, const Act& act,
 
 }  // namespace
 
+std::string printable(std::string_view text) {
+  std::string out(text);
+  for (char& byte : out) {
+    const auto code = static_cast<unsigned char>(byte);
+    if (code < 0x20 || code >= 0x7f) byte = '?';
+  }
+  return out;
+}
+
 std::string shown_key(const shm::View& view, const rule::LimitSettings& limit,
                       std::string_view key) {
   if (limit.show_keys == rule::ShowKeys::Hidden) return {};
@@ -61,12 +70,7 @@ std::string shown_key(const shm::View& view, const rule::LimitSettings& limit,
     const auto secret = shm::make_limit_secret(view.secret, limit.name);
     return fmt::format("#{:016x}", shm::hash_key(secret, key).lo);
   }
-  std::string out(key);
-  for (char& byte : out) {
-    const auto code = static_cast<unsigned char>(byte);
-    if (code < 0x20 || code >= 0x7f) byte = '?';
-  }
-  return out;
+  return printable(key);
 }
 
 rows::Rows journal_rows(const shm::View& view, const ActBook& book,

@@ -15,6 +15,8 @@
 
 namespace cutwater::server {
 
+/// Bytes of a caller, for people: what is no printable ASCII becomes '?'.
+std::string printable(std::string_view text);
 /// A key as people may see it.
 std::string shown_key(const shm::View& view, const rule::LimitSettings& limit,
                       std::string_view key);

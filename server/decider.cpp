@@ -71,18 +71,17 @@ void Decider::decide(const wire::Item& item, const shm::AdmitAsk& ask, wire::Rec
   if (outcome != shm::Outcome::Answered) {
     data = gone(view);
   } else if (item.cost != 0) {
-    leave_behind({ask.limit, item.key, charged}, data);
+    leave_behind(ask, charged, data);
   }
   if (receipts != nullptr) receipts->add(to_bytes(life_, ask.limit, data));
   fill(data, out);
 }
 
 /// What a decision leaves behind: counts, and a word to the witness.
-void Decider::leave_behind(const Charge& charge, const DecisionData& data) {
-  count(charge.limit.index, charge.cost, data);
-  if (witness_ != nullptr) {
-    witness_->decided(charge.limit, charge.key, data.reason == Reason::Allowed);
-  }
+void Decider::leave_behind(const shm::AdmitAsk& ask, std::uint64_t cost,
+                           const DecisionData& data) {
+  shm::count_answer(stripe_, ask.limit.index, cost, data);
+  if (witness_ != nullptr) witness_->decided(ask, data.reason == Reason::Allowed);
 }
 
 /// A mapped client's answer while a limit cannot be decided by its rule.
@@ -147,18 +146,6 @@ void Decider::fill(const DecisionData& data, wire::DecisionAnswer& out) const {
   fill_answer(data, out);
   const bool shadow = (data.flags & Decision::kShadow) != 0;
   out.would = shadow ? static_cast<std::uint16_t>(data.would) : std::uint16_t{0};
-}
-
-void Decider::count(std::uint32_t limit, std::uint64_t cost, const DecisionData& data) const {
-  using shm::LimitCounter;
-  if (data.reason == Reason::Allowed) {
-    stripe_.add(limit, LimitCounter::Allowed, 1);
-    stripe_.add(limit, LimitCounter::Tokens, cost);
-  } else {
-    stripe_.add(limit, LimitCounter::Refused, 1);
-  }
-  if ((data.flags & Decision::kOverflow) != 0) stripe_.add(limit, LimitCounter::NoPlace, 1);
-  if ((data.flags & Decision::kDegraded) != 0) stripe_.add(limit, LimitCounter::Degraded, 1);
 }
 
 wire::Returned Decider::give_back(std::string_view receipt, std::uint64_t tokens) {

@@ -28,7 +28,7 @@ class Memory;
 /// Hears of decisions for the sketch of top keys.
 class KeyWitness {
  public:
-  virtual void decided(shm::LimitRef limit, std::string_view key, bool allowed) = 0;
+  virtual void decided(const shm::AdmitAsk& ask, bool allowed) = 0;
 
  protected:
   ~KeyWitness() = default;
@@ -55,20 +55,14 @@ class Decider {
     const shm::LimitHandle* limit = nullptr;
     std::string_view name;
   };
-  struct Charge {
-    shm::LimitRef limit;
-    std::string_view key;
-    std::uint64_t cost = 0;
-  };
   bool prepare(const wire::Item& item, Found& found, shm::AdmitAsk& ask,
                wire::DecisionAnswer& out);
   std::string unknown(std::string_view name);
   void decide(const wire::Item& item, const shm::AdmitAsk& ask, wire::Receipts* receipts,
               wire::DecisionAnswer& out);
   void enter_limits(const wire::Enter& asked, wire::Receipts* receipts, wire::Admission& out);
-  void leave_behind(const Charge& charge, const DecisionData& data);
+  void leave_behind(const shm::AdmitAsk& ask, std::uint64_t cost, const DecisionData& data);
   void fill(const DecisionData& data, wire::DecisionAnswer& out) const;
-  void count(std::uint32_t limit, std::uint64_t cost, const DecisionData& data) const;
   static DecisionData gone(const shm::View& view);
   static std::int64_t wait_of(std::uint64_t max_wait_ns) noexcept;
 

@@ -74,7 +74,7 @@ void Decider::enter_limits(const wire::Enter& asked, wire::Receipts* receipts,
     if (receipts != nullptr) receipts->add(to_bytes(life_, asks[i].limit, data));
     // An item that would have granted is no decision of its limit when another one refused.
     const bool counts = out.allowed() || data.reason != Reason::Allowed;
-    if (item.cost != 0 && counts) leave_behind({asks[i].limit, item.key, item.cost}, data);
+    if (item.cost != 0 && counts) leave_behind(asks[i], item.cost, data);
   }
 }
 

@@ -74,10 +74,12 @@ Desk::Desk(Memory& memory, Janitor& janitor, Running& running, Steering& steerin
       steering_(steering),
       log_(log),
       asking_(memory, running),
+      top_keys_(memory),
       feed_(memory.view()),
       time_namespace_(shm::time_namespace_of_self()),
       daemon_id_(random_id()) {
   sources_.set_bounds(source_bounds(running.config));
+  asking_.decider().set_witness(&top_keys_);
 }
 
 wire::Moment Desk::moment() const {
@@ -325,6 +327,7 @@ void Desk::for_each_connection(Each&& each) {
 
 void Desk::tick() {
   push_events();
+  top_keys_.tick();
   const wire::Moment now = moment();
   for_each_connection([&](Connection& connection) { connection.tick(now); });
   store_.tick(now.now_ns);

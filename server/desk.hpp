@@ -28,6 +28,7 @@
 #include "session_store.hpp"
 #include "source_book.hpp"
 #include "steering.hpp"
+#include "top_keys.hpp"
 
 namespace cutwater::server {
 
@@ -85,6 +86,7 @@ class Desk final : public SessionHost {
   const Reader* reader_ = nullptr;
   std::function<void()> when_empty_;
   Asking asking_;
+  TopKeys top_keys_;
   EventFeed feed_;
   SessionStore store_;
   SourceBook sources_;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "janitor.hpp"
 
+#include "debt_count.hpp"
 #include "reap.hpp"
 #include "shm/bucket_table.hpp"
 #include "shm/counters.hpp"
 #include "shm/image.hpp"
-#include "shm/rule_reader.hpp"
 
 namespace cutwater::server {
 
@@ -229,12 +229,7 @@ void Janitor::count_table(std::uint64_t slots) {
       ++counting_.claims;
       continue;
     }
-    const std::uint16_t id = shm::rule_of(word.lo);
-    if (id == 0 || id >= view.rule_count) continue;
-    const rule::Piece piece = shm::read_after(view.rule(current, id));
-    if (static_cast<std::int64_t>(word.hi) > rule::full_at(piece, rule::units_at(piece, now))) {
-      ++counting_.in_debt;
-    }
+    if (in_debt(view, current, word, now)) ++counting_.in_debt;
   }
   if (next_counted_ < view.slot_count) return;
   fill_ = counting_;

@@ -16,6 +16,7 @@
 
 #include "base/guard.hpp"
 #include "rows/config_report.hpp"
+#include "shm/counters.hpp"
 
 namespace cutwater::server {
 
@@ -166,6 +167,8 @@ Result<void> Memory::publish(const config::Config& config) {
 Result<void> Memory::take_daemon_row() {
   const auto pid = static_cast<std::uint32_t>(::getpid());
   const std::uint64_t start_time = shm::process_start_time(pid);
+  shm::RowInfo former;
+  const bool had_former = shm::read_row(view(), shm::kDaemonRow, former);
   auto row = rows_->grant({.kind = shm::RowKind::Daemon,
                            .pid = pid,
                            .uid = ::geteuid(),
@@ -175,6 +178,10 @@ Result<void> Memory::take_daemon_row() {
                            .name = "cutwaterd"});
   if (!row) return row.error();
   daemon_row_ = *row;
+  // What a killed daemon counted with.
+  if (had_former && former.word.generation != row->generation) {
+    shm::release_stripes_of(view(), shm::kDaemonRow, former.word.generation);
+  }
   // relaxed: for people; nothing is read because of them.
   shm::RulesControl& control = *view().rules_control;
   __atomic_store_n(&control.daemon_start_time, start_time, __ATOMIC_RELAXED);
@@ -221,6 +228,7 @@ void Memory::note(shm::EventKind kind, std::uint32_t object, std::string_view te
 void Memory::say_farewell() {
   note(shm::EventKind::DaemonStopped, static_cast<std::uint32_t>(::getpid()), "stopped as asked");
   rows_->mark_dead(daemon_row_);
+  shm::release_stripes_of(view(), daemon_row_.index, daemon_row_.generation);
   rows_->free(daemon_row_);
   __atomic_store_n(&view().rules_control->daemon_pid, 0U, __ATOMIC_RELAXED);
 }

@@ -6,6 +6,10 @@
 
 #include <cutwater/version.hpp>
 
+#include "act_rows.hpp"
+#include "shm/bucket.hpp"
+#include "shm/tops.hpp"
+
 namespace cutwater::server {
 
 namespace {
@@ -95,10 +99,11 @@ Reader::Outcome Reader::rows_of(const wire::Read& asked) const {
     facts_.add_clients(all);
     return all;
   }
+  if (asked.what == "top") return top(asked);
   if (asked.what == "journal") return facts_.journal();
   if (asked.what == "overrides") return facts_.overrides();
   return invalid("what", "'" + asked.what + "' is not known; there are status, clients, limits, "
-                         "limit, counters, overrides, journal, events, config");
+                         "limit, top, counters, overrides, journal, events, config");
 }
 
 Reader::Outcome Reader::limit(const wire::Read& asked) const {
@@ -117,6 +122,31 @@ Reader::Outcome Reader::limit(const wire::Read& asked) const {
   if (!row) return invalid("name", row.error().text());
   add_settings(*row);
   return rows::Rows{std::move(*row)};
+}
+
+/// One limit, or all. Which keys: as its show-keys allows now; a text that lies there from when they
+/// were shown is not.
+Reader::Outcome Reader::top(const wire::Read& asked) const {
+  const shm::View& view = memory_.view();
+  rows::Rows out;
+  bool found = false;
+  for (const rule::LimitSettings& limit : memory_.publisher().limits()) {
+    if (asked.name && *asked.name != limit.name) continue;
+    found = true;
+    const bool hidden = limit.show_keys == rule::ShowKeys::Hidden;
+    for (const shm::Top& top : shm::read_tops(view, shm::find_limit(view, limit.name).index)) {
+      const bool shown = limit.show_keys == rule::ShowKeys::Shown && !top.text.empty();
+      const std::string hash = fmt::format("#{:016x}", top.key_hash);
+      out.push_back(wire::Value::map({{"limit", limit.name},
+                                      {"key", hidden ? "" : shown ? printable(top.text) : hash},
+                                      {"asked", top.asked},
+                                      {"refused", top.refused},
+                                      {"over", top.over}}));
+    }
+  }
+  if (found || !asked.name) return out;
+  const auto row = rows::limit_row(view, *asked.name, std::nullopt, 1);
+  return invalid("name", row ? "the limit was removed just now" : row.error().text());
 }
 
 wire::Value Reader::status() const {

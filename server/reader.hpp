@@ -8,6 +8,7 @@
 //   limits, limit   + initial note
 //   counters, events, config {path value origin}
 //   journal, overrides       act_rows.hpp
+//   top (name?)              limit key asked refused over: most asking first (shm/tops.hpp)
 // Options: `cost` of `limit` with a key (0..1e9, default 1).
 // Cursors are decimal numbers: of the next event for `events`, of the next row for the others. An
 // answer is filled up to max_rows and the session's frame; its cursor is empty at the end. For
@@ -49,6 +50,7 @@ class Reader {
   using Outcome = std::variant<rows::Rows, wire::Fault>;
   Outcome rows_of(const wire::Read& asked) const;
   Outcome limit(const wire::Read& asked) const;
+  Outcome top(const wire::Read& asked) const;
   wire::Value status() const;
   void add_settings(wire::Value& limit) const;
   std::variant<wire::ReadAnswer, wire::Fault> events(const wire::Read& asked,

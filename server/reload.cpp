@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include "config/diff.hpp"
+#include "debt_count.hpp"
 #include "log_writer.hpp"
+#include "shm/bucket.hpp"
 
 namespace cutwater::server {
 
@@ -85,7 +88,7 @@ void Reloader::loaded(config::LoadOutcome outcome, std::string log_fault) {
   if (!log_fault.empty()) return finish({false, log_fault + "\n1 error; " + kEnding});
   const Origin origin = jobs_.front().origin;
   if (origin == Origin::Dry) {
-    return finish({true, "the configuration is good; nothing was changed (dry)"});
+    return finish({true, what_would_change(*outcome.config)});
   }
   if (origin == Origin::Watched && outcome.config->hash == running_.config.hash) {
     return finish({true, "the file says what runs already"});
@@ -93,6 +96,19 @@ void Reloader::loaded(config::LoadOutcome outcome, std::string log_fault) {
   jobs_.front().next = std::move(*outcome.config);
   jobs_.front().since_ns = loop_now();
   try_publish(loop_now());
+}
+
+/// The words of a dry reload: what would change, and how many keys in debt that touches.
+std::string Reloader::what_would_change(const config::Config& next) const {
+  const shm::View& view = memory_.view();
+  const auto debts = count_debts(view);
+  const auto keys_in_debt = [&](std::string_view name) -> std::optional<std::uint64_t> {
+    const shm::LimitRef limit = shm::find_limit(view, name);
+    if (!debts || limit.index == shm::kNoLimit) return std::nullopt;
+    return (*debts)[limit.index];
+  };
+  const config::Diff found = config::diff(running_.config, next, running_.reserved, keys_in_debt);
+  return "the configuration is good; nothing was changed (dry)\n" + found.text();
 }
 
 void Reloader::tick(std::uint64_t now_ns) {

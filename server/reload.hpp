@@ -72,6 +72,7 @@ class Reloader {
 
   void begin();
   void loaded(config::LoadOutcome outcome, std::string log_fault);
+  std::string what_would_change(const config::Config& next) const;
   void try_publish(std::uint64_t now_ns);
   void republished(const Result<void>& result);
   void finish(Verdict verdict);

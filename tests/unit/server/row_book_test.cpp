@@ -11,7 +11,7 @@ constexpr std::uint64_t kT = 1'000'000'000;
 constexpr std::uint64_t kGrace = RowBook::kOrphanGraceNs;
 
 RowHolder holder(std::uint32_t row, std::uint64_t connection, bool watched = true) {
-  return {{row, 1}, 100 + row, 55, connection, watched};
+  return {{row, 1}, 100 + row, 55, connection, watched, false};
 }
 
 std::vector<Kind> kinds(const RowActions& actions) {
@@ -132,6 +132,29 @@ TEST(RowBook, LooksAtABoundedNumberOfMapsInOneTick) {
 
   EXPECT_EQ(book.tick(kT + kGrace).size(), RowBook::kMaxLooks);
   EXPECT_EQ(book.tick(kT + kGrace).size(), RowBook::kMaxLooks);   // the next ones
+}
+
+RowHolder asker(std::uint32_t row, std::uint64_t connection) {
+  RowHolder out = holder(row, connection);
+  out.asks = true;
+  return out;
+}
+
+TEST(RowBook, ASessionThatOnlyAsksIsKeptForAWhileAndTakenOverByAnotherConnection) {
+  RowBook book;
+  book.attached(asker(2, 9));
+  EXPECT_EQ(kinds(book.connection_ended(9, false, kT)), Kinds{Kind::Orphan});
+  RowActions out;
+  EXPECT_FALSE(book.offered(102, 55, std::nullopt, 10, out)) << "no process takes such a row";
+  EXPECT_FALSE(book.taken_over({2, 7}, 10, out));
+
+  EXPECT_TRUE(book.taken_over({2, 1}, 10, out));
+
+  EXPECT_EQ(kinds(out), Kinds{Kind::Live});
+  EXPECT_TRUE(book.tick(kT + 2 * kGrace).empty());
+  EXPECT_FALSE(book.taken_over({2, 1}, 11, out)) << "it is not an orphan";
+  EXPECT_EQ(kinds(book.connection_ended(10, false, kT)), Kinds{Kind::Orphan});
+  EXPECT_EQ(kinds(book.tick(kT + kGrace)), Kinds{Kind::Reap}) << "without a look at any maps";
 }
 
 }  // namespace
