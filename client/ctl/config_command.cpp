@@ -14,6 +14,7 @@
 #include "ctl/table.hpp"
 #include "ctl/text.hpp"
 #include "rows/config_report.hpp"
+#include "rows/segment_rows.hpp"
 
 namespace cutwater::ctl {
 namespace {
@@ -30,11 +31,9 @@ struct Change {
 };
 
 /// The running settings by path.
-Result<std::map<std::string, std::string>> running_values(Look& look) {
-  const auto rows = look.read("config");
-  if (!rows) return rows.error();
+std::map<std::string, std::string> running_values(const Rows& rows) {
   std::map<std::string, std::string> values;
-  for (const wire::Value& row : *rows) values.emplace(text_at(row, "path"), text_at(row, "value"));
+  for (const wire::Value& row : rows) values.emplace(text_at(row, "path"), text_at(row, "value"));
   return values;
 }
 
@@ -79,18 +78,50 @@ Exit run_config_show(const Settings& settings) {
 
 namespace {
 
-/// The configuration in force, read from the daemon's own file: only when that file, with this
-/// environment, still has the hash the daemon runs by.
-std::optional<config::Config> running_config(Look& look) {
+/// What the daemon was told beside its file: values whose origin is its command line or its
+/// environment. They hold for another file too.
+config::Pairs told_beside(const Rows& rows) {
+  config::Pairs pairs;
+  for (const wire::Value& row : rows) {
+    const std::string origin = text_at(row, "origin");
+    if (origin.starts_with("command line") || origin.starts_with("environment")) {
+      pairs.emplace_back(text_at(row, "path"), text_at(row, "value"));
+    }
+  }
+  return pairs;
+}
+
+/// A file as that daemon would read it.
+config::LoadOutcome load_beside(const std::string& file, const config::Pairs& told) {
+  config::LoadOptions options = config::system_options(::environ);
+  options.environment.clear();
+  options.settings = told;
+  return config::load_file(file, options);
+}
+
+/// The configuration in force, read from the daemon's own file: only when that file still has the
+/// hash the daemon runs by.
+std::optional<config::Config> running_config(Look& look, const config::Pairs& told) {
   const auto status = look.read("status");
   if (!status || status->empty()) return std::nullopt;
   const std::string file = text_at(status->front(), "config_file");
   if (file.empty()) return std::nullopt;
-  config::LoadOutcome outcome = config::load_file(file, config::system_options(::environ));
+  config::LoadOutcome outcome = load_beside(file, told);
   if (!outcome.ok() || hash_text(outcome.config->hash) != text_at(status->front(), "config_hash")) {
     return std::nullopt;
   }
   return std::move(outcome.config);
+}
+
+/// Counts keys in debt in the memory, where this user may read it; else nobody knows.
+config::KeysInDebt keys_in_debt(const Settings& settings) {
+  const auto memory = open_memory(located(settings));
+  if (!memory) return {};
+  return [debts = rows::debts_by_limit(memory->segment.view())](
+             std::string_view limit) -> std::optional<std::uint64_t> {
+    const auto found = debts.find(std::string(limit));
+    return found == debts.end() ? std::nullopt : std::optional(found->second);
+  };
 }
 
 /// With both configurations whole: what changes, and what becomes of keys in debt.
@@ -143,24 +174,26 @@ Exit print_changes(const Settings& settings, wire::Value document,
 }  // namespace
 
 Exit run_config_diff(const Settings& settings, const std::string& file) {
-  const config::LoadOutcome outcome = config::load_file(file, config::system_options(::environ));
+  auto look = Look::open(settings);
+  if (!look) return complain(settings, look.error());
+  const auto rows = look->read("config");
+  if (!rows) return complain(settings, rows.error());
+  const config::Pairs told = told_beside(*rows);
+  const config::LoadOutcome outcome = load_beside(file, told);
   if (!outcome.ok()) {
     return complain(settings, Error{Errc::InvalidConfig, outcome.report("nothing was compared")});
   }
-  auto look = Look::open(settings);
-  if (!look) return complain(settings, look.error());
   wire::Value document = look->document();
   document.set("file", file);
-  if (const auto running = running_config(*look)) {
+  if (const auto running = running_config(*look, told)) {
+    const config::KeysInDebt debts = keys_in_debt(settings);
     return print_diff(settings, std::move(document),
-                      config::diff(*running, *outcome.config, running->capacity));
+                      config::diff(*running, *outcome.config, running->capacity, debts));
   }
-  auto values = running_values(*look);
-  if (!values) return complain(settings, values.error());
   note("the daemon's own file is not what it runs by any more (or cannot be read), so values are "
        "compared one by one, without what becomes of keys in debt");
   return print_changes(settings, std::move(document),
-                       changes_between(std::move(*values), *outcome.config));
+                       changes_between(running_values(*rows), *outcome.config));
 }
 
 Exit run_config_check(const Settings& settings, const std::string& file) {

@@ -88,6 +88,15 @@ bool unanswered(Errc code) noexcept { return code == Errc::NoDaemon || code == E
 
 }  // namespace
 
+Settings located(Settings settings) {
+  if (!settings.memory.empty()) return settings;
+  auto look = Look::open(settings);
+  if (!look || look->daemon() != "running") return settings;
+  const auto status = look->read("status");
+  if (status && !status->empty()) settings.memory = text_at(status->front(), "memory_directory");
+  return settings;
+}
+
 Result<Memory> open_memory(const Settings& settings, bool check_boot) {
   std::string looked;
   for (const std::string& place : places(settings)) {

@@ -40,6 +40,10 @@ struct Memory {
   bool daemon_alive = false;  ///< the lock is held
 };
 
+/// Where a running daemon says its memory lies (--memory set to it); the settings as they are when
+/// none answers.
+Settings located(Settings settings);
+
 /// Opens --memory, else the folder of the socket, else the first usual place with files in it.
 /// NoDaemon: there are none; NotPermitted, NotOurs, Damaged, LayoutMismatch: there are, but.
 Result<Memory> open_memory(const Settings& settings, bool check_boot = true);

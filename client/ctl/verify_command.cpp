@@ -7,22 +7,8 @@
 
 namespace cutwater::ctl {
 
-namespace {
-
-/// Where a running daemon says its memory lies; the settings as they are when none answers.
-Settings placed(Settings settings) {
-  if (!settings.memory.empty()) return settings;
-  auto look = Look::open(settings);
-  if (!look || look->daemon() != "running") return settings;
-  const auto status = look->read("status");
-  if (status && !status->empty()) settings.memory = text_at(status->front(), "memory_directory");
-  return settings;
-}
-
-}  // namespace
-
 Exit run_verify(const Settings& settings) {
-  const auto memory = open_memory(placed(settings), false);
+  const auto memory = open_memory(located(settings), false);
   if (!memory) return complain(settings, memory.error());
   const shm::VerifyReport report = shm::verify(memory->segment.view());
 

@@ -11,6 +11,7 @@
 #include "rule/limit_settings.hpp"
 #include "shm/admit.hpp"
 #include "shm/counters.hpp"
+#include "shm/verify.hpp"
 
 namespace cutwater::rows {
 
@@ -169,6 +170,17 @@ Rows limit_rows(const shm::View& view) {
   Rows rows;
   for (const FoundLimit& limit : read_limits(view)) rows.push_back(row_of(limit));
   return rows;
+}
+
+std::map<std::string, std::uint64_t> debts_by_limit(const shm::View& view) {
+  const shm::VerifyReport report = shm::verify(view);
+  std::map<std::string, std::uint64_t> debts;
+  for (const FoundLimit& limit : read_limits(view)) {
+    if (limit.index < report.in_debt_of_limit.size()) {
+      debts[limit.name] = report.in_debt_of_limit[limit.index];
+    }
+  }
+  return debts;
 }
 
 Result<wire::Value> limit_row(const shm::View& view, std::string_view name,

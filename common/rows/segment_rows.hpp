@@ -21,6 +21,7 @@
 // Thread safety: one thread. Allocates; never on a decision path.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -45,6 +46,9 @@ wire::Value status_row(const shm::View& view, const TableFill& fill);
 Rows counter_rows(const shm::View& view);
 Rows limit_rows(const shm::View& view);
 Rows client_rows(const shm::View& view);
+
+/// Keys in debt of each limit by name: looks through the whole table, about 10 ns a slot.
+std::map<std::string, std::uint64_t> debts_by_limit(const shm::View& view);
 
 /// One limit, and what it would answer to a key now. UnknownName lists the nearest names.
 Result<wire::Value> limit_row(const shm::View& view, std::string_view name,

@@ -22,6 +22,8 @@ struct VerifyReport {
   std::uint64_t slots = 0, members = 0,
                 claims = 0;  ///< members: entries in debt or full; claims: tentative
   std::uint64_t in_debt = 0;
+  /// By limit index: keys in debt in the limit's first window.
+  std::vector<std::uint64_t> in_debt_of_limit;
   std::uint32_t limits = 0, rules = 0, rows = 0, events = 0;
   bool ok() const { return findings_total == 0; }
 };

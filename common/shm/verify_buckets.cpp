@@ -85,7 +85,13 @@ void count_slot(Verifier& verifier, std::uint64_t index) {
   const RuleRecord* rule = verifier.known_rule(rule_of(word.lo));
   if (rule == nullptr || !numbers_fit(verifier.view, *rule)) return;
   const auto tat = static_cast<std::int64_t>(word.hi);
-  if (tat > full_level(verifier.view, verifier.c, *rule, verifier.now())) ++verifier.report.in_debt;
+  if (tat <= full_level(verifier.view, verifier.c, *rule, verifier.now())) return;
+  ++verifier.report.in_debt;
+  const std::uint32_t limit = read_once(rule->limit);
+  if (rule_of(word.lo) != kBanRuleId && read_once(rule->window) == 0 &&
+      limit < verifier.report.in_debt_of_limit.size()) {
+    ++verifier.report.in_debt_of_limit[limit];
+  }
 }
 
 std::string check_overflow(const Verifier& verifier, std::uint32_t index) {
@@ -114,6 +120,7 @@ std::string check_overflow(const Verifier& verifier, std::uint32_t index) {
 void verify_buckets(Verifier& verifier) {
   const View& view = verifier.view;
   verifier.report.slots = view.slot_count;
+  verifier.report.in_debt_of_limit.assign(view.limit_count, 0);
   for (std::uint64_t index = 0; index < view.slot_count; ++index) {
     if (read_once(view.slots[index].lo) == 0 && read_once(view.slots[index].hi) == 0) continue;
     verifier.expect("bucket slot", index, [&] { return check_slot(verifier, index); });

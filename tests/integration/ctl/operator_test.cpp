@@ -35,6 +35,8 @@ TEST(ConfigDiff, SaysWhatAFileWouldChange) {
   const std::string other = instance.place().path() + "/other.yaml";
   std::string yaml = kYaml;
   yaml.replace(yaml.find("burst: 10"), 9, "burst: 5");
+  Client client = instance.client();
+  for (const char* key : {"alice", "bob"}) client.limit("api")->try_acquire(key);
   test::write_file(other, yaml);
 
   const ProgramRun run = instance.tool({"config", "diff", other});
@@ -50,6 +52,9 @@ TEST(ConfigDiff, SaysWhatAFileWouldChange) {
     EXPECT_EQ(change["then"], "5");
   }
   EXPECT_TRUE(found) << run.out;
+  ASSERT_EQ(json["limits"].size(), 1U) << run.out;
+  EXPECT_EQ(json["limits"][0]["limit"], "api");
+  EXPECT_EQ(json["limits"][0]["keys_in_debt"], 2) << run.out;
 }
 
 TEST(Doctor, LooksAtAHealthyInstanceAndAtADeadOne) {
