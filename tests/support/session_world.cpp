@@ -96,8 +96,8 @@ void SessionWorld::make_call() {
     // Nothing of it is counted, so it may also be wrong: in a byte, or as another message.
     const std::uint32_t wrong = choose_(8);
     if (wrong == 0) {
-      const auto at = choose_(static_cast<std::uint32_t>(std::min<std::size_t>(payload.size(), 64)));
-      payload[at] = static_cast<char>(choose_(256));
+      const std::size_t reach = std::min<std::size_t>(payload.size(), 64);
+      payload[choose_(static_cast<std::uint32_t>(reach))] = static_cast<char>(choose_(256));
     }
     if (wrong == 1) asked->type = static_cast<MessageType>(choose_(256));
   } else if (kind <= 2 && !answered_requests_.empty()) {
