@@ -19,7 +19,7 @@ constexpr std::size_t kSumDigits = 8;
 std::string hex_of(std::string_view bytes) {
   std::string out;
   out.reserve(2 * bytes.size());
-  for (const char byte : bytes) fmt::format_to(std::back_inserter(out), "{:02x}", std::uint8_t(byte));
+  for (const char byte : bytes) out += fmt::format("{:02x}", static_cast<std::uint8_t>(byte));
   return out;
 }
 

@@ -44,15 +44,6 @@ void send_error(int fd, wire::ErrorCode code, const std::string& text) {
   static_cast<void>(::send(fd, frame.data(), frame.size(), MSG_DONTWAIT | MSG_NOSIGNAL));
 }
 
-template <class Asked>
-constexpr bool kIsForDesk = std::is_same_v<Asked, wire::ReadRequested> ||
-                            std::is_same_v<Asked, wire::SteerRequested> ||
-                            std::is_same_v<Asked, wire::WatchRequested>;
-template <class Asked>
-constexpr bool kIsForAsking = false;
-template <class Message>
-constexpr bool kIsForAsking<wire::Requested<Message>> = true;
-
 bool maps_memory(wire::Want mode) { return mode == wire::Want::Map || mode == wire::Want::MapRead; }
 
 const char* word_of(wire::Want mode) {
@@ -232,69 +223,6 @@ void Desk::give_row(Connection& from, const wire::Hello& hello, wire::Welcome& w
   welcome.session = session_token(*row);
 }
 
-void Desk::on_request(Connection& from, wire::ServerAction& action) {
-  std::visit(
-      [&](const auto& asked) {
-        using Asked = std::decay_t<decltype(asked)>;
-        if constexpr (kIsForDesk<Asked>) serve(from, asked);
-        else if constexpr (kIsForAsking<Asked>) asking_.serve(from, asked);
-      },
-      action);
-}
-
-void Desk::serve(Connection& from, const wire::ReadRequested& asked) {
-  auto answer = reader_->answer(asked.message, from.session().max_frame());
-  if (auto* fault = std::get_if<wire::Fault>(&answer)) {
-    return from.perform(from.session().fail(asked.request, std::move(*fault)));
-  }
-  from.perform(from.session().answer(asked.request, std::get<wire::ReadAnswer>(answer)));
-}
-
-void Desk::serve(Connection& from, const wire::SteerRequested& asked) {
-  steering_.carry_out(asked.message, who(from),
-                      [this, weak = from.weak_from_this(), token = from.notes.session,
-                       request = asked.request](const wire::SteerAnswer& answer) {
-                        steered(weak, token, request, answer);
-                      });
-}
-
-/// An act may be answered after its asker's connection was cut: then it is kept for whoever takes
-/// the session over.
-void Desk::steered(const std::weak_ptr<Connection>& asker, const std::string& token,
-                   std::uint32_t request, const wire::SteerAnswer& answer) {
-  const auto connection = asker.lock();
-  if (connection && connections_.contains(connection->id())) {
-    return connection->perform(connection->session().answer(request, answer));
-  }
-  for (const auto& [id, other] : connections_) {
-    if (!other->notes.welcome || other->notes.session != token) continue;
-    const auto taken = other;
-    return taken->perform(taken->session().answer(request, answer));
-  }
-  if (wire::AnswerMemory* memory = store_.find(token)) {
-    static_cast<void>(wire::remember_answer(*memory, request, answer, {}));
-  }
-}
-
-void Desk::serve(Connection& from, const wire::WatchRequested& asked) {
-  const shm::View& view = memory_.view();
-  from.notes.watches = asked.watch != 0;
-  from.perform(from.session().answer(
-      asked.request, wire::WatchAnswer{asked.watch, feed_.next_seq(view)}));
-  if (asked.watch == 0 || asked.message.from_seq == 0) return;
-  for (const wire::SharedEvent& event : feed_.since(view, asked.message.from_seq)) {
-    from.perform(from.session().event_for(asked.watch, event));
-  }
-}
-
-void Desk::push_events() {
-  for (const wire::SharedEvent& event : feed_.look(memory_.view())) {
-    for_each_connection([&](Connection& connection) {
-      if (connection.notes.watches) connection.perform(connection.session().event(event));
-    });
-  }
-}
-
 void Desk::on_fault(Connection& from, const wire::PeerFault& fault) {
   const std::uint32_t uid = from.peer().identity.uid;
   if (fault.before_welcome) sources_.hello_failed(uid, moment().now_ns);
@@ -314,15 +242,6 @@ void Desk::on_closed(Connection& from, bool said_bye) {
   janitor_.connection_ended(from.id(), said_bye, now_ns);
   connections_.erase(from.id());
   if (connections_.empty() && when_empty_) when_empty_();
-}
-
-/// A connection may end, and leave the map, while it is visited.
-template <class Each>
-void Desk::for_each_connection(Each&& each) {
-  for (auto it = connections_.begin(); it != connections_.end();) {
-    const std::shared_ptr<Connection> connection = (it++)->second;
-    each(*connection);
-  }
 }
 
 void Desk::tick() {
@@ -356,7 +275,8 @@ void Desk::memory_replaced() {
   feed_ = EventFeed(memory_.view());
   for_each_connection([&](Connection& connection) {
     if (!maps_memory(connection.notes.mode) && !connection.notes.mapped) return;
-    connection.go_away(wire::GoawayReason::SupersededMemory, "the memory was replaced: attach anew");
+    connection.go_away(wire::GoawayReason::SupersededMemory,
+                       "the memory was replaced: attach anew");
   });
 }
 

@@ -6,8 +6,8 @@
 // its row with it (session_store.hpp); the same uid may take it over.
 // Rights are looked at again after every reload: a session that lost one is told GOAWAY 5 and ends.
 // A memory it maps already cannot be taken away from it.
-// Bounds: listen.max-connections and -per-peer, 30 failed HELLOs of a uid a minute. What a peer does
-// wrong is logged once per uid and minute, never with a key.
+// Bounds: listen.max-connections and -per-peer, 30 failed HELLOs of a uid a minute. What a peer
+// does wrong is logged once per uid and minute, never with a key.
 // Thread safety: the loop's thread.
 #pragma once
 #include <cstdint>
@@ -73,8 +73,14 @@ class Desk final : public SessionHost {
   void steered(const std::weak_ptr<Connection>& asker, const std::string& token,
                std::uint32_t request, const wire::SteerAnswer& answer);
   void push_events();
+  /// A connection may end, and leave the map, while it is visited.
   template <class Each>
-  void for_each_connection(Each&& each);
+  void for_each_connection(Each&& each) {
+    for (auto it = connections_.begin(); it != connections_.end();) {
+      const std::shared_ptr<Connection> connection = (it++)->second;
+      each(*connection);
+    }
+  }
   void say_once(std::uint32_t uid, std::string_view text);
   std::string who(const Connection& from) const;
 

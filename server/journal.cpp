@@ -153,8 +153,8 @@ std::vector<JournalEntry> Journal::read_all(std::vector<std::string>& remarks) {
   }
   lines_ = out.size();
   if (skipped != 0) {
-    remarks.push_back(fmt::format("{}: {} lines are damaged and were skipped ({}); the file is kept "
-                                  "as {}", path_, skipped, first, kBadFile));
+    remarks.push_back(fmt::format("{}: {} lines are damaged and were skipped ({}); the file is "
+                                  "kept as {}", path_, skipped, first, kBadFile));
     static_cast<void>(::linkat(directory_.get(), kFile, directory_.get(), kBadFile, 0));
   }
   if (skipped == 0 && !cut) return out;

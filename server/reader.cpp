@@ -124,8 +124,7 @@ Reader::Outcome Reader::limit(const wire::Read& asked) const {
   return rows::Rows{std::move(*row)};
 }
 
-/// One limit, or all. Which keys: as its show-keys allows now; a text that lies there from when they
-/// were shown is not.
+/// One limit, or all. Keys as show-keys allows now, also those noted when it allowed more.
 Reader::Outcome Reader::top(const wire::Read& asked) const {
   const shm::View& view = memory_.view();
   rows::Rows out;

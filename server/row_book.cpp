@@ -24,8 +24,8 @@ std::optional<shm::RowGrant> RowBook::offered(std::uint32_t pid, std::uint64_t s
                                               std::optional<shm::RowGrant> token,
                                               std::uint64_t connection, RowActions& out) {
   const auto is_its_own = [&](const Entry& entry) {
-    return entry.orphan && !entry.holder.asks && entry.holder.connection == 0 && entry.holder.pid == pid &&
-           entry.holder.start_time == start_time && pid != 0;
+    return entry.orphan && !entry.holder.asks && entry.holder.connection == 0 &&
+           entry.holder.pid == pid && entry.holder.start_time == start_time && pid != 0;
   };
   auto found = entries_.end();
   if (token) {

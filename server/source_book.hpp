@@ -2,8 +2,8 @@
 // What each source (a uid) does to the daemon: its open connections, its failed HELLOs, and when it
 // was last spoken of in the log. Keeps one peer from costing the others more than its share.
 //
-// Bounds: listen.max-connections for all, max-connections-per-peer for one uid; more than kMaxFailedHellos
-// in a minute and further connections are closed without an answer until the minute is over; a
+// Bounds: listen.max-connections for all, max-connections-per-peer for one uid; more than
+// kMaxFailedHellos in a minute and further connections are closed without an answer until the minute is over; a
 // source's misdeeds are logged once a minute, the others counted. Entries without connections are
 // dropped after a minute of quiet, at most kMaxSources are kept.
 // Pure: time goes in as a number. Thread safety: one thread.

@@ -47,8 +47,8 @@ std::string read_rate(const wire::Steer& asked, Act& act) {
   }
   const auto count = number_of(asked, "rate_count"), period = number_of(asked, "rate_period_ns");
   if (!count || !period) {
-    return "write rate (\"10/s\"), or rate_count and rate_period_ns, and burst; or unlimited: true; "
-           "or nothing to end the override";
+    return "write rate (\"10/s\"), or rate_count and rate_period_ns, and burst; or unlimited: "
+           "true; or nothing to end the override";
   }
   const bool fits = *count >= 1 && *count <= rule::kMaxRateCount &&
                     *period >= rule::kMinPeriodNs && *period <= rule::kMaxPeriodNs &&

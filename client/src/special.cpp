@@ -32,7 +32,8 @@ void count_special(LimitState& state, const shm::AdmitAsk& ask, SpecialAsk how,
   if (how == SpecialAsk::Charge) {
     return shm::count_answer(stripe, ask.limit.index, ask.cost, out);
   }
-  shm::count_after(stripe, ask.limit.index, ask.cost, charged);
+  stripe.add(ask.limit.index, shm::LimitCounter::Charged, charged);
+  stripe.add(ask.limit.index, shm::LimitCounter::Uncharged, ask.cost - charged);
 }
 
 }  // namespace

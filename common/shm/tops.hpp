@@ -8,8 +8,9 @@
 // <= asked.
 // Any process notes, without a lock: a row is read, changed and written as a whole, and carries a
 // checksum. Two writers at once, or one killed in the middle, cost a row or a count, never more: a
-// row whose sum is wrong is free. Who notes a sample says the weight of one (1 of 16 noted: 16).
-// Keys lie there as hashes; their text only where the limit's show-keys is `shown`, cut to 27 bytes.
+// row whose sum is wrong is free. Who notes a sample says the weight of one (1 of 16: 16).
+// Keys lie there as hashes; their text only where the limit's show-keys is `shown`, cut to 27
+// bytes.
 // Cost: one look over the rows; never on the decision path of a mapped client but for a sample.
 // Nothing here allocates but read_tops(). Thread and process safety: everything.
 #pragma once

@@ -2,6 +2,7 @@
 // What an operator does by hand: it holds at once, comes back after a restart and after a reboot,
 // and can be undone. And what a changed file or a changed right does.
 #include <filesystem>
+#include <map>
 #include <thread>
 
 #include "integration/ask_fixture.hpp"
@@ -126,6 +127,36 @@ TEST_F(Acts, DrainCreditAndResetOfOneKey) {
   EXPECT_EQ(ask("slow", "a"), "allowed 4");
 }
 
+TEST_F(Acts, C136TopKeysAreAListOfFixedSizeShownAsTheLimitAllows) {
+  start({}, "capacity: { processes: 64, keys: 4096, tops: 8 }\n"
+            "limits:\n"
+            "  hashed: { rate: 1/h, burst: 1 }\n"
+            "  shown:  { rate: 1/h, burst: 1, show-keys: shown }\n"
+            "  hidden: { rate: 1/h, burst: 1, show-keys: hidden }\n");
+  RawPeer peer(place_.socket());
+  ASSERT_TRUE(peer.greet(hello(0)));
+  for (const char* limit : {"hashed", "shown", "hidden"}) {
+    for (int i = 0; i < 60; ++i) {
+      wire::Acquire asked = acquire(limit, "flood" + std::to_string(i));
+      asked.items.push_back({std::nullopt, "mallory", 1, 0});
+      ASSERT_TRUE(peer.ask<wire::AcquireAnswer>(asked));
+    }
+  }
+
+  std::map<std::string, std::string> heaviest;
+  std::map<std::string, int> rows;
+  for (const Value& row : read("top")) {
+    const std::string limit = *row.find("limit")->as_string();
+    if (rows[limit]++ == 0) heaviest[limit] = *row.find("key")->as_string();
+  }
+  for (const auto& [limit, count] : rows) EXPECT_EQ(count, 8) << limit;
+  EXPECT_EQ(heaviest["shown"], "mallory");
+  EXPECT_EQ(heaviest["hashed"].size(), 17U);
+  EXPECT_EQ(heaviest["hashed"].front(), '#');
+  EXPECT_EQ(heaviest["hidden"], "");
+  EXPECT_EQ(daemon_->log().find("mallory"), std::string::npos);
+}
+
 TEST_F(Acts, WrongActsSayWhatIsWrongAndChangeNothing) {
   start();
   EXPECT_EQ(steer(wire::kVerbLimitBan, "nobody", "a").code, wire::kSteerNoSuchName);
@@ -154,7 +185,8 @@ TEST_F(Acts, WithoutAStateDirectoryAnActHoldsAndSaysThatItIsNotSaved) {
 TEST_F(Acts, ASwappedLinkOfAContainerPlatformIsReloaded) {
   for (const char* version : {"..v1", "..v2"}) fs::create_directory(place_.path() + "/" + version);
   write_file(place_.path() + "/..v1/cutwater.yaml", kLimits);
-  write_file(place_.path() + "/..v2/cutwater.yaml", std::string(kLimits) + "  new: { rate: 1/s }\n");
+  write_file(place_.path() + "/..v2/cutwater.yaml",
+             std::string(kLimits) + "  new: { rate: 1/s }\n");
   fs::create_directory_symlink("..v1", place_.path() + "/..data");
   fs::create_symlink("..data/cutwater.yaml", place_.config());
   daemon_.emplace(place_);
