@@ -70,8 +70,10 @@ void Decider::decide(const wire::Item& item, const shm::AdmitAsk& ask, wire::Rec
                                               : shm::admit(view, ask, data);
   if (outcome != shm::Outcome::Answered) {
     data = gone(view);
+  } else if (item.cost != 0 && after_the_fact) {
+    shm::count_after(stripe_, ask.limit.index, item.cost, charged);
   } else if (item.cost != 0) {
-    leave_behind(ask, charged, data);
+    leave_behind(ask, item.cost, data);
   }
   if (receipts != nullptr) receipts->add(to_bytes(life_, ask.limit, data));
   fill(data, out);

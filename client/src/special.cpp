@@ -32,8 +32,7 @@ void count_special(LimitState& state, const shm::AdmitAsk& ask, SpecialAsk how,
   if (how == SpecialAsk::Charge) {
     return shm::count_answer(stripe, ask.limit.index, ask.cost, out);
   }
-  stripe.add(ask.limit.index, shm::LimitCounter::Charged, charged);
-  stripe.add(ask.limit.index, shm::LimitCounter::Uncharged, ask.cost - charged);
+  shm::count_after(stripe, ask.limit.index, ask.cost, charged);
 }
 
 }  // namespace

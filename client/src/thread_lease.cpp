@@ -160,6 +160,8 @@ Lease* make_lease(Leases& mine, LimitState& state, shm::KeyHash key,
                            .cost = tokens,
                            .max_wait_ns = 0};
   const std::uint64_t current = view.current();
+  // Rules that came since the settings were read may want more than one plain window.
+  if (state.seen_current.load(std::memory_order_relaxed) != current) return nullptr;
   DecisionData charge;
   std::uint64_t hint = shm::kNoSlot;
   if (shm::charge(view, ask, hint, charge) != shm::Outcome::Answered) return nullptr;

@@ -86,6 +86,12 @@ void count_answer(const StripeHandle& stripe, std::uint32_t limit, std::uint64_t
   if ((answer.notes & kNoteOverridden) != 0) add(LimitCounter::Overridden, 1);
 }
 
+void count_after(const StripeHandle& stripe, std::uint32_t limit, std::uint64_t cost,
+                 std::uint64_t charged) noexcept {
+  stripe.add(limit, LimitCounter::Charged, charged);
+  stripe.add(limit, LimitCounter::Uncharged, cost - std::min(charged, cost));
+}
+
 // ---- giving back --------------------------------------------------------------------------------
 
 namespace {
@@ -123,10 +129,9 @@ std::uint64_t give_back(const View& view, DecisionData& receipt, std::uint64_t t
     ChargeReceipt& charge = i == 0 ? first : receipt.more[i - 1];
     if (charge.slot != nullptr) {
       // The same share of each window's own units: `whole` tokens are its cost.
-      const auto units = wanted == whole
-                             ? charge.cost
-                             : static_cast<std::int64_t>(static_cast<unsigned __int128>(charge.cost) *
-                                                         wanted / whole);
+      using Wide = unsigned __int128;
+      const Wide share = static_cast<Wide>(charge.cost) * wanted / whole;
+      const auto units = wanted == whole ? charge.cost : static_cast<std::int64_t>(share);
       all = give_back_one(view, charge, units) && all;
       left = left || charge.slot != nullptr;
     }

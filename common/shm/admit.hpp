@@ -109,6 +109,10 @@ Outcome look_all(const View& view, std::span<const AdmitAsk> asks, AdmitAnswer& 
 /// Refused, Tokens of what was allowed and charged, and what its flags and notes say.
 void count_answer(const StripeHandle& stripe, std::uint32_t limit, std::uint64_t cost,
                   const DecisionData& answer) noexcept;
+/// Counts a charge after the fact: Charged, and Uncharged for what went beyond max-debt. It decided
+/// nothing, so it is neither Allowed nor Refused.
+void count_after(const StripeHandle& stripe, std::uint32_t limit, std::uint64_t cost,
+                 std::uint64_t charged) noexcept;
 
 // ---- giving back -------------------------------------------------------------------------------
 

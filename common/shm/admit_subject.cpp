@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // By what a key is judged: a ban, an override, the limit itself.
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 
 #include "rule/limit_settings.hpp"
@@ -40,9 +41,16 @@ Found find_override(const View& view, std::uint64_t c, std::uint64_t hash,
 
 /// A pattern's text around its one star, against the raw bytes of a key.
 bool matches(const PatternRecord& pattern, std::string_view key) noexcept {
+  // Word by word, as all of an image is read: it may be written over meanwhile.
+  using Part [[gnu::may_alias]] = std::uint32_t;
+  static_assert(offsetof(PatternRecord, text) % sizeof(Part) == 0 &&
+                sizeof pattern.text % sizeof(Part) == 0);
+  const std::size_t length = std::min<std::size_t>(read_once(pattern.length), sizeof pattern.text);
   char text[sizeof pattern.text];
-  std::memcpy(text, pattern.text, sizeof text);
-  const std::size_t length = std::min<std::size_t>(read_once(pattern.length), sizeof text);
+  for (std::size_t i = 0; i < length; i += sizeof(Part)) {
+    const Part part = read_once(*reinterpret_cast<const Part*>(pattern.text + i));
+    std::memcpy(text + i, &part, sizeof part);
+  }
   const std::size_t star = read_once(pattern.star);
   if (length == 0 || star >= length) return false;
   const std::string_view before{text, star};
@@ -53,7 +61,8 @@ bool matches(const PatternRecord& pattern, std::string_view key) noexcept {
 Found find_pattern(const View& view, std::uint64_t c, const LimitConfig& config,
                    std::string_view key, std::int64_t t) noexcept {
   const std::uint32_t first = read_once(config.first_pattern);
-  const std::uint32_t count = std::min<std::uint32_t>(read_once(config.patterns), rule::kMaxPatterns);
+  const std::uint32_t count =
+      std::min<std::uint32_t>(read_once(config.patterns), rule::kMaxPatterns);
   for (std::uint32_t i = first; i < first + count && i < view.pattern_count; ++i) {
     const PatternRecord& record = view.pattern(c, i);
     if (!matches(record, key)) continue;

@@ -5,9 +5,9 @@
 //
 // k(t), the number of the period, never falls, whatever the wall clock does (guard
 // WindowNumberNeverFalls), and a record written anew gives the same k as the old one for every
-// stamp below its moment. A wall clock that is set back leaves k as it is: the period goes on until the
-// wall clock comes to its next edge. One that is set forward over edges begins one new period. So
-// setting the clock never takes a count away and gives at most one.
+// stamp below its moment. A wall clock that is set back leaves k as it is: the period goes on until
+// the wall clock comes to its next edge. One that is set forward over edges begins one new period.
+// So setting the clock never takes a count away and gives at most one.
 #pragma once
 #include <cstdint>
 #include <functional>

@@ -70,7 +70,7 @@ class Publisher {
   Result<PublishReport> publish(const std::vector<rule::LimitSettings>& limits,
                                 std::uint64_t config_hash);
 
-  /// The breakers that publish() makes part of the image from now on; see shm/breaker_publisher.hpp.
+  /// The breakers that publish() makes part of the image from now on; shm/breaker_publisher.hpp.
   /// Until it is told, those of the image found stay as they are.
   void set_breakers(std::vector<rule::BreakerSettings> breakers) { wanted_ = std::move(breakers); }
   const std::vector<rule::BreakerSettings>& breakers() const noexcept {

@@ -11,8 +11,8 @@
 //
 // A new id is also what another kind, another calendar and a rate that does not fit the scale get;
 // the change of scale is part of the factor. F never falls, and D is the larger of old and new:
-// else a change would forgive debts. A change that leaves rate, burst and calendar as they are (another
-// max-wait) is keep-used whatever the word.
+// else a change would forgive debts. A change that leaves rate, burst and calendar as they are
+// (another max-wait) is keep-used whatever the word.
 // Clocks of kind Calendar go in steps the caller has read: `n` below is N_old(base_t).
 #pragma once
 #include <optional>

@@ -134,7 +134,8 @@ TEST_F(SingleStepPublish, Calendars) {
   const auto calendar = [](std::uint64_t count, const char* zone) {
     return rule::calendar_window(count, CalendarUnit::Year, zone);
   };
-  publish_everywhere("publish: calendars", {with("a", {calendar(5, "UTC")}), with("b", {hourly(5)})},
+  publish_everywhere("publish: calendars",
+                     {with("a", {calendar(5, "UTC")}), with("b", {hourly(5)})},
                      {with("a", {calendar(9, "UTC")}), with("b", {calendar(7, "UTC")})});
 }
 

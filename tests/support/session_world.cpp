@@ -2,6 +2,7 @@
 #include "support/session_world.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 namespace cutwater::test {
@@ -18,7 +19,11 @@ constexpr std::size_t kRounds = 100'000;  // to come to the end; far more than i
 
 std::string key_of(std::uint64_t number) { return "call " + std::to_string(number); }
 
-std::uint64_t number_of(std::string_view key) { return std::stoull(std::string(key.substr(5))); }
+/// 0 for a key that was spoilt on its way.
+std::uint64_t number_of(std::string_view key) {
+  return std::strtoull(std::string(key.substr(std::min<std::size_t>(key.size(), 5))).c_str(),
+                       nullptr, 10);
+}
 
 wire::Welcome greeting(bool resumed) {
   wire::Welcome welcome;
@@ -88,6 +93,13 @@ void SessionWorld::make_call() {
   if (kind == 0) {
     asked->type = MessageType::Peek;
     payload = *wire::encode(wire::Peek{all});
+    // Nothing of it is counted, so it may also be wrong: in a byte, or as another message.
+    const std::uint32_t wrong = choose_(8);
+    if (wrong == 0) {
+      const std::size_t reach = std::min<std::size_t>(payload.size(), 64);
+      payload[choose_(static_cast<std::uint32_t>(reach))] = static_cast<char>(choose_(256));
+    }
+    if (wrong == 1) asked->type = static_cast<MessageType>(choose_(256));
   } else if (kind <= 2 && !answered_requests_.empty()) {
     const std::uint32_t of =
         answered_requests_[choose_(static_cast<std::uint32_t>(answered_requests_.size()))];
@@ -104,7 +116,7 @@ void SessionWorld::make_call() {
     payload = *wire::encode(wire::Acquire{choose_(4) == 0 ? 500U : 0U, 0, all});
     if (choose_(32) == 0) payload[1] = '\xa0';  // a string for its ttl: a fault, or a bad frame
   }
-  const bool batch = asked->type == MessageType::Acquire || asked->type == MessageType::Peek;
+  const bool batch = kind == 0 || asked->type == MessageType::Acquire;
   asked->items = static_cast<std::uint32_t>(batch ? items : 1);
   asked->bytes += payload;
   asked->frame = &asked->bytes;

@@ -2,8 +2,9 @@
 // SessionWorld: a client with many callers, a daemon, and a line between them that cuts at any
 // byte, all in one thread and driven by a stream of choices. The machines are the real ones
 // (client AskSession, wire::ServerSession); the application behind the daemon is a naive model that
-// counts what it executed. One history: calls, pieces of bytes, answers in any order, BUSY, ERROR,
-// GOAWAY, calls given up, cuts, sessions taken over or forgotten, in the order the choices say.
+// counts what it executed. One history: calls (some of them wrong in a byte), pieces of bytes,
+// answers in any order, BUSY, ERROR, GOAWAY, calls given up, cuts, sessions taken over or
+// forgotten, in the order the choices say.
 //
 // What must hold, whatever the choices, or the history reports it:
 //   no call is executed twice, and no call ends twice

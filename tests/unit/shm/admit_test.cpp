@@ -34,6 +34,11 @@ TEST_F(AdmitTest, W8ToW13TwoWindowsAreOneAnswer) {
   EXPECT_EQ(of(d).retry_after_ns, 1000 * kMs);
   EXPECT_EQ(bytes(), before);
 
+  // Full since half a second: charged and given back, its entry would say so.
+  at(2500 * kMs);
+  EXPECT_EQ(of(take(api, "k")).retry_after_ns, 500 * kMs);
+  EXPECT_EQ(bytes(), before);
+
   at(4000 * kMs);
   d = take(api, "k");
   EXPECT_TRUE(allowed(d));
@@ -166,7 +171,8 @@ TEST_F(AdmitTest, AKeyKeepsItsDebtWhenItGetsAnOverrideAndWhenItLosesIt) {
   const LimitHandle api = add("api", {rate(10, kSecond, 10)});
   EXPECT_TRUE(allowed(take(api, "k", 8)));
 
-  edit->add_override(api.ref, key_of(api, "k").hash, edit->add_set(api.ref, {rate(1, kSecond, 20)}));
+  const std::uint32_t slower = edit->add_set(api.ref, {rate(1, kSecond, 20)});
+  edit->add_override(api.ref, key_of(api, "k").hash, slower);
   EXPECT_EQ(of(peek(api, "k", 0)).remaining, 12U);
   EXPECT_TRUE(allowed(take(api, "k", 2)));
   EXPECT_EQ(of(peek(api, "k", 0)).remaining, 10U);
