@@ -115,6 +115,7 @@ Client::Core::~Core() {
     delete state;
     state = next;
   }
+  delete_breakers();
 }
 
 detail::LimitState* Client::Core::known(std::string_view name) const noexcept {

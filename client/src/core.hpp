@@ -76,6 +76,9 @@ class Client::Core {
   /// A record that is decided through the link only. `name` is a name.
   Result<detail::LimitState*> add_away(std::string_view name, std::uint32_t max_waiting);
 
+  /// The record of a breaker; made at the first ask for its name. UnknownName lists the nearest.
+  Result<detail::BreakerRecord*> breaker(std::string_view name);
+
   /// Segment time where limits are decided now.
   std::int64_t now_ns() noexcept;
   ClientStatus status() const;
@@ -94,6 +97,8 @@ class Client::Core {
   std::uint64_t number() const noexcept { return number_; }
   /// The row of this process; {0, 0} in a forked child, and without a daemon's grant.
   shm::RowGrant row() const noexcept;
+  /// The row as records read it: whose it is may change under them.
+  const detail::ClientRow& client_row() const noexcept { return row_; }
   /// The daemon's connection, nullptr when there is none (in memory, forked child).
   client::Connection* connection() noexcept;
 
@@ -107,8 +112,10 @@ class Client::Core {
 
  private:
   void start() noexcept;
+  void delete_breakers() noexcept;
   detail::LimitState* make_record(std::string_view name) const noexcept;
   detail::LimitState* add(detail::LimitState* state) noexcept;
+  Error unknown_breaker(std::string_view name) const;
 
   std::optional<shm::Segment> segment_;
   shm::View view_;                       ///< copy: one step less on the decision path
@@ -116,6 +123,7 @@ class Client::Core {
   detail::ClientRow row_;
   std::uint64_t number_ = 0;
   std::atomic<detail::LimitState*> limits_{nullptr};
+  std::atomic<detail::BreakerRecord*> breakers_{nullptr};
   std::optional<Attached> attached_;
   std::optional<Private> own_;
   client::DaemonLink* link_ = nullptr;

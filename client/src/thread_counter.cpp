@@ -61,7 +61,7 @@ void prepare_thread_exit() noexcept {
   });
 }
 
-ThreadCounter& find_thread_counter(const LimitState& state) noexcept {
+ThreadCounter& find_thread_counter(const CounterPlace& state) noexcept {
   ThreadCounter& counter = thread_counter;
   HeldStripes& mine = held_stripes;
   const std::uint64_t life = process_life();

@@ -31,17 +31,25 @@ struct ThreadCounter {
 // initial-exec: one instruction instead of a call; 32 bytes, so the library can be loaded late too.
 [[gnu::tls_model("initial-exec")]] extern thread_local constinit ThreadCounter thread_counter;
 
-/// Rare: the stripe of this thread at this Client, claimed when needed; becomes the one at hand.
-ThreadCounter& find_thread_counter(const LimitState& state) noexcept;
+/// What of a record says where its decisions are counted.
+struct CounterPlace {
+  const shm::View* view;
+  const ClientRow* row;
+  std::uint64_t client;
+};
 
-/// The counter to use for a decision of `state`.
-[[gnu::always_inline]] inline ThreadCounter& counter_for(const LimitState& state) noexcept {
+/// Rare: the stripe of this thread at this Client, claimed when needed; becomes the one at hand.
+ThreadCounter& find_thread_counter(const CounterPlace& state) noexcept;
+
+/// The counter to use for a decision of `state`, a LimitState or a BreakerPlace.
+template <class Record>
+[[gnu::always_inline]] inline ThreadCounter& counter_for(const Record& state) noexcept {
   ThreadCounter& counter = thread_counter;
   // relaxed: the number carries its whole meaning. A forked child reads 0, or a number of its own.
   const bool same_life = !guarded(Guard::ForkDropsRow) ||
                          counter.life == state.life->load(std::memory_order_relaxed);
   if (counter.client == state.client && same_life) [[likely]] return counter;
-  return find_thread_counter(state);
+  return find_thread_counter({state.view, state.row, state.client});
 }
 
 /// Makes threads give back what they hold when they end. Called when a Client is made, before any

@@ -161,6 +161,9 @@ struct BreakerInfo {
 };
 bool read_breaker(const View& view, std::uint32_t index, BreakerInfo& out) noexcept;
 
+/// One step of a breaker's counter.
+void count_breaker(const View& view, StripeHandle stripe, std::uint32_t index,
+                   BreakerCounter counter, std::uint64_t n = 1) noexcept;
 /// Sums over all stripes. Histogram cells are differences modulo 2^32, like every counter there.
 struct BreakerSums {
   std::uint64_t value[kBreakerCounters] = {};

@@ -114,9 +114,6 @@ enum class Lapsed : std::uint8_t { No, Reclaimed, Expired, Changed };
 Lapsed lapse_probe(const BreakerParts& parts, Word16* place, Word16 seen, std::int64_t now,
                    StripeHandle stripe) noexcept;
 
-/// One step of a breaker's counter.
-void count_breaker(const View& view, StripeHandle stripe, std::uint32_t index,
-                   BreakerCounter counter, std::uint64_t n = 1) noexcept;
 void count_duration(const View& view, StripeHandle stripe, std::uint32_t index,
                     std::int64_t duration_ns) noexcept;
 void count_damage(const View& view) noexcept;

@@ -36,6 +36,7 @@
 #include <string_view>
 
 #include <cutwater/admission.hpp>
+#include <cutwater/breaker.hpp>
 #include <cutwater/decision.hpp>
 #include <cutwater/error.hpp>
 #include <cutwater/export.hpp>
@@ -133,6 +134,10 @@ class CUTWATER_EXPORT Client {
   /// does. On a stepped clock the change takes effect at the present moment + 1 ns, and the clock
   /// is moved there.
   Result<void> reload(std::string_view yaml);
+
+  /// A circuit breaker by name. UnknownName lists the nearest names. While no daemon answers any
+  /// name is taken; what it answers then is if_absent's.
+  Result<Breaker> breaker(std::string_view name);
 
   /// A limit by name. UnknownName lists the nearest names. While no daemon answers any name is
   /// taken; one that its daemon does not know is answered Reason::Degraded.

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+// Breaker and Call: one dependency's circuit breaker, shared by every process of the host.
+//
+//   auto fraud = client.breaker("fraudCheck").value();
+//   if (auto call = fraud.try_enter()) { ask(); call->succeeded(); }
+//   else return busy(call.refusal().retry_after());
+//
+//   auto verdict = fraud.run([&] { return ask(); });          // the same, and outcomes by itself
+//   if (!verdict) return busy(verdict.refusal().retry_after());
+//
+// While the breaker is closed, try_enter() is one look into shared memory: no system call, no
+// allocation, nothing shared is written. Refusals say why and when to come back. A Call is one
+// admitted attempt; its first word counts, further words are counted as used twice and change
+// nothing. Destroyed without a word it was cancelled (half-open: the probe goes back); destroyed
+// while an exception passes it failed, class "exception". What a failure's class means is the
+// breaker's settings' (`record`, `ignore`): an ignored one records nothing.
+// Durations are measured from the grant where the settings need them, unless one is given.
+// Thread safety: Breaker from any thread at once; a Call from one thread at a time, and it may end
+// on another than it began. Lifetime: neither outlives the Client. fork(): a child goes on with the
+// same Breaker; Calls it inherited are its parent's and end there without a word.
+#pragma once
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+
+#include <cutwater/decision.hpp>
+#include <cutwater/error.hpp>
+#include <cutwater/export.hpp>
+#include <cutwater/outcome.hpp>
+#include <cutwater/result.hpp>
+#include <cutwater/units.hpp>
+
+namespace cutwater {
+
+namespace detail {
+struct BreakerRecord;
+struct BreakerPlace;
+}
+
+/// Numbers are those of the protocol.
+enum class BreakerStatus : std::uint8_t {
+  Closed = 0, Open = 1, HalfOpen = 2, ForcedOpen = 3, Disabled = 4, MetricsOnly = 5,
+};
+/// "CLOSED", "OPEN", "HALF_OPEN", "FORCED_OPEN", "DISABLED", "METRICS_ONLY".
+CUTWATER_EXPORT std::string_view name_of(BreakerStatus state) noexcept;
+
+/// Why a call was not admitted, and when to come back.
+class CUTWATER_EXPORT BreakerRefusal {
+ public:
+  /// Open, Probing (half-open and every probe is out, or a ramp), Degraded (no daemon and no
+  /// memory, or the breaker is gone).
+  Reason reason() const noexcept { return reason_; }
+  BreakerStatus state() const noexcept { return state_; }
+  /// Exact to 1 ns unless is_hint(); never 0; kNever: not by itself, only by hand.
+  Nanos retry_after() const noexcept { return retry_after_; }
+  bool is_hint() const noexcept { return hint_; }
+  /// Refused for this process alone: its calls fail and those of others do not.
+  bool for_this_process() const noexcept { return process_; }
+  std::string_view breaker_name() const noexcept;
+  /// "breaker 'fraudCheck' is OPEN since 3.2 s (failure rate 60 % of 10 calls), does not permit
+  /// calls, retry after 11.8 s". Allocates.
+  std::string text() const;
+
+ private:
+  friend class Breaker;
+  Reason reason_ = Reason::Degraded;
+  BreakerStatus state_ = BreakerStatus::Closed;
+  bool hint_ = true;
+  bool process_ = false;
+  Nanos retry_after_{1};
+  std::int64_t now_ns_ = 0;
+  const detail::BreakerRecord* record_ = nullptr;
+  const detail::BreakerPlace* place_ = nullptr;
+};
+
+/// One admitted attempt. Moves, is never copied; a moved-from Call is empty: used().
+class CUTWATER_EXPORT Call {
+ public:
+  Call() = default;
+  Call(Call&& other) noexcept { *this = std::move(other); }
+  Call& operator=(Call&& other) noexcept;
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+  ~Call();
+
+  /// `took`: how long the call took; left out: measured.
+  void succeeded(std::optional<Nanos> took = {}) noexcept;
+  /// `outcome_class`: built in are timeout, connect, reset, dns, tls, http-NNN, grpc:CODE,
+  /// errno:NAME, local, exception, result, own; a program uses names of its own as it likes.
+  void failed(std::string_view outcome_class = "exception",
+              std::optional<Nanos> took = {}) noexcept;
+  /// A failure by its exception, as run() does it. Call it in a catch block.
+  void failed_by_exception(std::optional<Nanos> took = {}) noexcept;
+  void ignored() noexcept;
+  void cancelled() noexcept;
+  /// A failure that opens at once, for `wait` (at most max-open-for) or as configured: the
+  /// dependency said when to come back.
+  void open_for(std::optional<Nanos> wait = {}, std::string_view outcome_class = "http-503") noexcept;
+
+  /// True when its word was said, or it holds nothing.
+  bool used() const noexcept { return kind_ == 0; }
+  /// True when this call is a half-open probe.
+  bool is_probe() const noexcept { return kind_ == 2; }
+
+ private:
+  friend class Breaker;
+  void report(std::uint8_t ended, std::string_view outcome_class, std::optional<Nanos> took,
+              bool open_now, std::optional<Nanos> open_for) noexcept;
+  void end() noexcept;
+  void report_value(const Outcome& outcome) noexcept;
+  template <class> friend class Ran;
+
+  detail::BreakerPlace* place_ = nullptr;
+  std::uint64_t ticket_[2] = {};
+  std::uint64_t life_ = 0;           // process_life() of the grant
+  std::int64_t start_ns_ = 0;
+  std::uint32_t epoch_ = 0;
+  int exceptions_ = 0;               // passing when it was granted
+  std::uint16_t cell_ = 0;
+  std::uint8_t kind_ = 0;
+  bool said_ = false;                // a word was said: further ones are counted
+};
+
+/// What try_enter() answers: a Call, or why not.
+class CUTWATER_EXPORT Entered {
+ public:
+  explicit operator bool() const noexcept { return granted_; }
+  bool granted() const noexcept { return granted_; }
+  Call* operator->() noexcept { return &call_; }
+  Call& operator*() noexcept { return call_; }
+  Call&& take() noexcept { return std::move(call_); }
+  /// Of a refused one; of a granted one it means nothing.
+  const BreakerRefusal& refusal() const noexcept { return refusal_; }
+
+ private:
+  friend class Breaker;
+  bool granted_ = false;
+  Call call_;
+  BreakerRefusal refusal_;
+};
+
+/// What run() gives: the function's value, or the refusal. Exceptions of the function pass through
+/// unchanged.
+template <class T>
+class [[nodiscard]] Ran {
+ public:
+  explicit Ran(BreakerRefusal refusal) : refusal_(refusal) {}
+  explicit Ran(T value) : value_(std::move(value)) {}
+  explicit operator bool() const noexcept { return value_.has_value(); }
+  bool ok() const noexcept { return value_.has_value(); }
+  T& value() & { return value_.value(); }
+  T&& value() && { return std::move(value_).value(); }
+  T* operator->() { return &value(); }
+  T& operator*() & { return value(); }
+  const BreakerRefusal& refusal() const noexcept { return refusal_; }
+  /// The value, or what `fallback` makes of the refusal.
+  template <class Fallback>
+  T or_else(Fallback&& fallback) && {
+    if (ok()) return std::move(*value_);
+    if constexpr (std::is_invocable_v<Fallback, const BreakerRefusal&>) {
+      return std::forward<Fallback>(fallback)(refusal_);
+    } else {
+      return std::forward<Fallback>(fallback)();
+    }
+  }
+
+ private:
+  std::optional<T> value_;
+  BreakerRefusal refusal_;
+};
+template <>
+class [[nodiscard]] Ran<void> {
+ public:
+  Ran() : ok_(true) {}
+  explicit Ran(BreakerRefusal refusal) : refusal_(refusal) {}
+  explicit operator bool() const noexcept { return ok_; }
+  bool ok() const noexcept { return ok_; }
+  const BreakerRefusal& refusal() const noexcept { return refusal_; }
+
+ private:
+  bool ok_ = false;
+  BreakerRefusal refusal_;
+};
+
+class CUTWATER_EXPORT Breaker {
+ public:
+  std::string_view name() const noexcept;
+
+  /// One look; one swap when it is half-open. `deadline`: how long the call may take from now, 0 =
+  /// unknown; a probe that did not report by then is taken for a failure (probe-timeout when 0).
+  Entered try_enter(Nanos deadline = Nanos{0}) noexcept;
+
+  /// What try_enter() would answer; nothing is written, nothing is held.
+  bool would_enter() const noexcept;
+
+  /// The state as the next caller will find it: OPEN past its end shows as HALF_OPEN.
+  BreakerStatus state() const noexcept;
+  /// The next decision in words. Allocates.
+  std::string explain() const;
+
+  /// Asks, calls, and reports: a value is judged by outcome_of(), an exception by its class.
+  template <class Fn>
+  auto run(Fn&& fn) -> Ran<std::invoke_result_t<Fn>> {
+    using T = std::invoke_result_t<Fn>;
+    static_assert(!detail::kIsLater<T>,
+                  "this function returns a future or an awaitable: its outcome is not known when it "
+                  "returns. Use async_run, or report to a Call when it is done");
+    static_assert(!std::is_same_v<std::remove_cvref_t<T>, bool>,
+                  "is `false` a failure? Give run() a test of the result as second argument");
+    return run_tested(std::forward<Fn>(fn), [](const auto& value) { return outcome_of(value); });
+  }
+  /// The same with a test of the value: true = a good one; or an Outcome.
+  template <class Fn, class Test>
+  auto run(Fn&& fn, Test&& test) -> Ran<std::invoke_result_t<Fn>> {
+    using T = std::invoke_result_t<Fn>;
+    static_assert(!detail::kIsLater<T>,
+                  "this function returns a future or an awaitable: its outcome is not known when it "
+                  "returns. Use async_run, or report to a Call when it is done");
+    return run_tested(std::forward<Fn>(fn), [&](const auto& value) {
+      if constexpr (std::is_same_v<std::invoke_result_t<Test, decltype(value)>, Outcome>) {
+        return test(value);
+      } else {
+        return test(value) ? Outcome::success() : Outcome::failure("result");
+      }
+    });
+  }
+
+ private:
+  friend class Client;
+  explicit Breaker(detail::BreakerRecord* record) noexcept : record_(record) {}
+  void enter_slowly(detail::BreakerPlace* place, Nanos deadline, Entered& out) noexcept;
+
+  template <class Fn, class Judge>
+  auto run_tested(Fn&& fn, Judge judge) -> Ran<std::invoke_result_t<Fn>> {
+    using T = std::invoke_result_t<Fn>;
+    Entered entered = try_enter();
+    if (!entered) return Ran<T>(entered.refusal());
+    try {
+      if constexpr (std::is_void_v<T>) {
+        std::forward<Fn>(fn)();
+        entered->succeeded();
+        return Ran<void>();
+      } else {
+        T value = std::forward<Fn>(fn)();
+        entered->report_value(judge(std::as_const(value)));
+        return Ran<T>(std::move(value));
+      }
+    } catch (...) {
+      entered->failed_by_exception();
+      throw;
+    }
+  }
+
+  detail::BreakerRecord* record_;
+};
+
+}  // namespace cutwater

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// Breaker, Call: the short way while closed, the long way to shm/breaker.hpp otherwise.
+#include <cutwater/breaker.hpp>
+
+#include <algorithm>
+
+#include "base/fork_page.hpp"
+#include "rule/breaker_text.hpp"
+#include "src/breaker_record.hpp"
+#include "src/core.hpp"
+#include "src/daemon_link.hpp"
+
+namespace cutwater {
+namespace {
+
+using detail::BreakerPlace;
+using detail::BreakerRecord;
+
+constexpr std::int64_t kAbsentRetryNs = 100'000'000;   // when to look for the daemon again
+
+rule::BreakerStory story_of(const shm::BreakerInfo& info) {
+  rule::BreakerStory story;
+  story.state = info.word.state;
+  story.reason = info.word.reason;
+  story.now_ns = info.now_ns;
+  story.since_ns = info.since_ns;
+  story.deadline_ns = info.word.deadline_ns;
+  story.attempts = info.word.attempts;
+  story.trip_calls = info.trip_calls;
+  story.trip_permille = info.trip_permille;
+  story.window = info.window;
+  story.probes = info.probes;
+  story.held = info.probes_held;
+  story.ramping = info.word.ramping;
+  return story;
+}
+
+}  // namespace
+
+std::string_view name_of(BreakerStatus state) noexcept {
+  return rule::name_of(static_cast<rule::BreakerState>(state));
+}
+
+// ---- refusals -----------------------------------------------------------------------------------
+
+std::string_view BreakerRefusal::breaker_name() const noexcept {
+  return record_ == nullptr ? std::string_view{} : record_->name_view;
+}
+
+std::string BreakerRefusal::text() const {
+  shm::BreakerInfo info;
+  const bool known = place_ != nullptr &&
+                     shm::read_breaker(*place_->view, place_->breaker().index, info);
+  if (!known || reason_ == Reason::Degraded) {
+    return "breaker '" + std::string(breaker_name()) +
+           "' cannot be asked: no daemon and no memory, or a reload removed it";
+  }
+  rule::BreakerStory story = story_of(info);
+  story.name = breaker_name();
+  story.state = static_cast<rule::BreakerState>(state_);
+  story.now_ns = now_ns_;
+  if (story.since_ns > now_ns_) story.since_ns = 0;      // it moved on since it refused
+  story.process_only = process_;
+  const std::int64_t wait = retry_after_ == kNever ? -1 : retry_after_.count();
+  return rule::refusal_text(info.numbers, story, wait, hint_);
+}
+
+// ---- entering -----------------------------------------------------------------------------------
+
+std::string_view Breaker::name() const noexcept { return record_->name_view; }
+
+Entered Breaker::try_enter(Nanos deadline) noexcept {
+  Entered out;
+  BreakerPlace* const place = record_->at.load(std::memory_order_acquire);
+  if (place != nullptr) [[likely]] {
+    const shm::View& view = *place->view;
+    // relaxed: the numbers are compared; `current` itself is loaded with acquire.
+    const bool same = place->seen_current.load(std::memory_order_relaxed) == view.current();
+    if (same && place->plain.load(std::memory_order_relaxed)) [[likely]] {
+      const shm::BreakerHead& head = view.breakers[place->breaker().index];
+      const std::uint64_t lo = __atomic_load_n(&head.state.lo, __ATOMIC_ACQUIRE);
+      if ((lo & (shm::kStateMask | shm::kStateRamping)) == 0) [[likely]] {
+        Call& call = out.call_;
+        out.granted_ = true;
+        call.place_ = place;
+        call.life_ = place->life->load(std::memory_order_relaxed);
+        call.epoch_ = shm::epoch_of(lo);
+        call.kind_ = static_cast<std::uint8_t>(shm::CallKind::Window);
+        call.exceptions_ = std::uncaught_exceptions();
+        if (place->measures.load(std::memory_order_relaxed)) call.start_ns_ = view.clock.now();
+        return out;
+      }
+    }
+  }
+  enter_slowly(place, deadline, out);
+  return out;
+}
+
+void Breaker::enter_slowly(BreakerPlace* place, Nanos deadline, Entered& out) noexcept {
+  if (place == nullptr ||
+      place->seen_current.load(std::memory_order_relaxed) != place->view->current()) {
+    place = detail::find_place(*record_);
+  }
+  BreakerRefusal& refusal = out.refusal_;
+  refusal.record_ = record_;
+  refusal.place_ = place;
+  if (place == nullptr) {
+    // Nowhere to ask: what the program chose for that.
+    const bool allow = record_->link != nullptr &&
+                       record_->link->settings().if_absent == IfAbsent::Allow;
+    out.granted_ = allow;
+    refusal.retry_after_ = Nanos{kAbsentRetryNs};
+    return;
+  }
+  const shm::View& view = *place->view;
+  const std::int64_t until = deadline > Nanos{0} ? view.clock.now() + deadline.count() : 0;
+  const shm::BreakerEntry entry =
+      shm::enter_breaker(view, place->breaker(), place->caller(), until);
+  out.granted_ = entry.granted;
+  if (entry.granted) {
+    Call& call = out.call_;
+    call.place_ = place;
+    call.life_ = process_life();
+    call.epoch_ = entry.call.epoch;
+    call.kind_ = static_cast<std::uint8_t>(entry.call.kind);
+    call.cell_ = entry.call.cell;
+    call.ticket_[0] = entry.call.ticket.lo;
+    call.ticket_[1] = entry.call.ticket.hi;
+    call.exceptions_ = std::uncaught_exceptions();
+    if (place->measures.load(std::memory_order_relaxed)) {
+      call.start_ns_ = entry.now_ns != 0 ? entry.now_ns : view.clock.now();
+    }
+    return;
+  }
+  refusal.reason_ = entry.reason;
+  refusal.state_ = static_cast<BreakerStatus>(entry.state);
+  refusal.hint_ = entry.hint || entry.reason == Reason::Degraded;
+  refusal.process_ = entry.scope == shm::RefusalScope::Process;
+  refusal.now_ns_ = entry.now_ns;
+  refusal.retry_after_ = entry.retry_after_ns < 0 ? kNever : Nanos{entry.retry_after_ns};
+}
+
+bool Breaker::would_enter() const noexcept {
+  const BreakerPlace* const place = detail::find_place(*record_);
+  if (place == nullptr) return false;
+  return shm::look_at_breaker(*place->view, place->breaker(), place->caller()).granted;
+}
+
+BreakerStatus Breaker::state() const noexcept {
+  const BreakerPlace* const place = detail::find_place(*record_);
+  shm::BreakerInfo info;
+  if (place == nullptr || !shm::read_breaker(*place->view, place->breaker().index, info)) {
+    return BreakerStatus::Closed;
+  }
+  if (!info.effective.ready) return static_cast<BreakerStatus>(info.word.state);
+  switch (info.word.state) {
+    case rule::BreakerState::Open:
+    case rule::BreakerState::ForcedOpen: return BreakerStatus::HalfOpen;
+    case rule::BreakerState::Disabled:
+    case rule::BreakerState::MetricsOnly: return BreakerStatus::Closed;
+    default: return static_cast<BreakerStatus>(info.word.state);
+  }
+}
+
+std::string Breaker::explain() const {
+  const BreakerPlace* const place = detail::find_place(*record_);
+  shm::BreakerInfo info;
+  if (place == nullptr || !shm::read_breaker(*place->view, place->breaker().index, info)) {
+    return "nobody can tell: no daemon and no memory, or a reload removed it";
+  }
+  rule::BreakerStory story = story_of(info);
+  story.name = record_->name_view;
+  return rule::explain_text(info.numbers, story);
+}
+
+// ---- calls --------------------------------------------------------------------------------------
+
+Call& Call::operator=(Call&& other) noexcept {
+  if (this == &other) return *this;
+  end();
+  place_ = other.place_;
+  ticket_[0] = other.ticket_[0];
+  ticket_[1] = other.ticket_[1];
+  life_ = other.life_;
+  start_ns_ = other.start_ns_;
+  epoch_ = other.epoch_;
+  exceptions_ = other.exceptions_;
+  cell_ = other.cell_;
+  kind_ = other.kind_;
+  said_ = other.said_;
+  other.kind_ = 0;
+  other.said_ = false;
+  other.place_ = nullptr;
+  return *this;
+}
+
+Call::~Call() { end(); }
+
+void Call::end() noexcept {
+  if (kind_ == 0) return;
+  if (std::uncaught_exceptions() > exceptions_) failed();
+  else cancelled();
+}
+
+void Call::succeeded(std::optional<Nanos> took) noexcept {
+  report(static_cast<std::uint8_t>(shm::Ended::Success), {}, took, false, {});
+}
+void Call::failed(std::string_view outcome_class, std::optional<Nanos> took) noexcept {
+  report(static_cast<std::uint8_t>(shm::Ended::Failure), outcome_class, took, false, {});
+}
+void Call::ignored() noexcept {
+  report(static_cast<std::uint8_t>(shm::Ended::Ignored), {}, {}, false, {});
+}
+void Call::cancelled() noexcept {
+  report(static_cast<std::uint8_t>(shm::Ended::Cancelled), {}, {}, false, {});
+}
+void Call::open_for(std::optional<Nanos> wait, std::string_view outcome_class) noexcept {
+  report(static_cast<std::uint8_t>(shm::Ended::Failure), outcome_class, {}, true, wait);
+}
+void Call::failed_by_exception(std::optional<Nanos> took) noexcept {
+  const Outcome outcome = detail::outcome_of_current_exception();
+  failed(outcome.failure_class(), took);
+}
+void Call::report_value(const Outcome& outcome) noexcept {
+  if (outcome.is_success()) succeeded();
+  else failed(outcome.failure_class());
+}
+
+void Call::report(std::uint8_t ended, std::string_view outcome_class, std::optional<Nanos> took,
+                  bool open_now, std::optional<Nanos> open_for) noexcept {
+  if (place_ == nullptr) {                           // granted without a breaker, or moved from
+    kind_ = 0;
+    return;
+  }
+  const shm::View& view = *place_->view;
+  // A call that was inherited over a fork is its parent's.
+  if (life_ != process_life()) {
+    kind_ = 0;
+    return;
+  }
+  const shm::BreakerCaller caller = place_->caller();
+  const shm::BreakerRef ref = place_->breaker();
+  if (kind_ == 0) {
+    if (said_) shm::count_breaker(view, caller.stripe, ref.index, shm::BreakerCounter::UsedTwice);
+    return;
+  }
+  shm::BreakerReport report;
+  report.kind = static_cast<shm::Ended>(ended);
+  report.open_now = open_now;
+  if (took) report.duration_ns = std::max<std::int64_t>(0, took->count());
+  if (open_for) report.open_for_ns = std::max<std::int64_t>(0, open_for->count());
+  if (report.kind == shm::Ended::Failure) {
+    report.failure_class = rule::class_counter(outcome_class);
+    if (!open_now) {
+      switch (shm::judge_class(view, ref, outcome_class)) {
+        case rule::ClassVerdict::Failure: break;
+        case rule::ClassVerdict::Ignored: report.kind = shm::Ended::Ignored; break;
+        case rule::ClassVerdict::Success: report.kind = shm::Ended::Success; break;
+        case rule::ClassVerdict::Cancelled: report.kind = shm::Ended::Cancelled; break;
+      }
+    }
+  }
+  shm::BreakerCall call;
+  call.ticket = {ticket_[0], ticket_[1]};
+  call.start_ns = start_ns_;
+  call.epoch = epoch_;
+  call.cell = cell_;
+  call.kind = static_cast<shm::CallKind>(kind_);
+  kind_ = 0;
+  said_ = true;
+  shm::finish_breaker(view, ref, caller, call, report);
+}
+
+}  // namespace cutwater
