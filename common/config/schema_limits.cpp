@@ -67,8 +67,8 @@ const Key kRows[] = {
    .fallback = "keep-used",
    .help = "What a changed rate or burst leaves to each key. keep-used: the permits used stay "
            "used. as-is: those available stay, cut to the new burst. proportional: those used, "
-           "scaled by the new burst. reset: nothing, every key is full. additive is another word for "
-           "keep-used.",
+           "scaled by the new burst. reset: nothing, every key is full. additive is another word "
+           "for keep-used.",
    .store = store_on_change},
   {.block = kLimitBlock, .name = "mode", .kind = Kind::Choice, .words = "enforce shadow",
    .fallback = "enforce", .help = "shadow decides and counts as if enforced, and refuses nobody.",
