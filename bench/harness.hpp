@@ -24,6 +24,7 @@ struct Figure {
   std::string to;
   double must = 0;      ///< bound of the ratio, 0 = none
   bool at_least = false;   ///< the bound is a lower one
+  double gate = 0;         ///< what --gate holds where the bound is not reached; 0 = the bound
 };
 
 struct Case {
@@ -87,5 +88,6 @@ std::vector<Figure> limit_figures(const Plan& plan);        // L1 L2 L3
 std::vector<Figure> table_figures(const Plan& plan);        // L4 L9
 std::vector<Figure> contention_figures(const Plan& plan);   // L5
 std::vector<Figure> resource_figures(const Plan& plan);     // L8 M1
+std::vector<Figure> round_trip_figures(const Plan& plan);   // R1 R3
 
 }  // namespace cutwater::bench

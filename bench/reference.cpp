@@ -32,6 +32,8 @@ void* shared_pages(std::size_t bytes) {
   return place;
 }
 
+void release_pages(void* place, std::size_t bytes) { munmap(place, bytes); }
+
 namespace {
 
 struct Bucket {

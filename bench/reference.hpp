@@ -26,6 +26,7 @@ inline std::int64_t read_boottime() noexcept {
 
 /// Anonymous memory that forked children share. Pages are there when it returns.
 void* shared_pages(std::size_t bytes);
+void release_pages(void* place, std::size_t bytes);
 
 class GcraArray {
  public:

@@ -36,7 +36,7 @@ Result<std::string> key_of(std::initializer_list<std::string_view> parts) {
 
 namespace {
 
-constexpr std::size_t kAddressTextMax = 128;    // the longest that can be right has 46 + zone + port
+constexpr std::size_t kAddressTextMax = 128;    // the longest right one: 46 + zone + port
 constexpr std::size_t kShownBytes = 60;
 
 using Bytes6 = std::array<std::uint8_t, 16>;
@@ -63,9 +63,9 @@ Error refused(std::string_view text, const char* why) {
 
 Result<void> check(IpPrefix prefix) {
   if (prefix.v4 <= 32 && prefix.v6 <= 128) return {};
-  return Error{Errc::InvalidArgument, "prefix lengths are 0..32 for IPv4 and 0..128 for IPv6, not " +
-                                          std::to_string(prefix.v4) + " and " +
-                                          std::to_string(prefix.v6)};
+  return Error{Errc::InvalidArgument,
+               "prefix lengths are 0..32 for IPv4 and 0..128 for IPv6, not " +
+                   std::to_string(prefix.v4) + " and " + std::to_string(prefix.v6)};
 }
 
 /// Clears all but the first `bits`, and writes what is left.

@@ -50,7 +50,7 @@ struct HttpAnswer {
 struct HttpPolicy {
   std::string name;                  ///< of the limit
   std::uint64_t quota = 0;           ///< tokens
-  Nanos window{0};                   ///< in which they come back; rounded up to seconds, 0 = not said
+  Nanos window{0};                   ///< in which they come back, rounded up to s; 0 = not said
 };
 
 struct HttpOptions {

@@ -10,12 +10,12 @@
 //
 // ip_key() names the network a caller comes from: an IPv6 user owns 2^64 addresses and more, so one
 // bucket per address would be no limit at all (C038). The same caller gets the same key however it
-// was written: an IPv4 address inside an IPv6 one (::ffff:192.0.2.7, and 64:ff9b::192.0.2.7 behind a
+// was written: an IPv4 address inside an IPv6 one (::ffff:192.0.2.7, 64:ff9b::192.0.2.7 of a
 // NAT64) is that IPv4 address; a zone (fe80::1%eth0) names our own interface and is left out. For
 // tiers ask two limits at once, one by /64 and one by /48 (Client::acquire_all).
 //
-// Both fail with a value, never with a key that others share: an address that cannot be read gets an
-// error with the text, escaped, and what is wrong with it. Deny such a request, or give all of them
+// Both fail with an error, never with a key that others share: an address that cannot be read gets
+// one with the text, escaped, and what is wrong with it. Deny such a request, or give all of them
 // one key of their own; never fall back to the text.
 // Thread safety: pure functions. They allocate the key.
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TestLimits: limits for the tests of a program that uses cutwater. No daemon, no files, no waiting.
+// TestLimits: limits for tests of a program that uses cutwater. No daemon, no files, no waiting.
 //
 //   auto limits = cutwater::TestLimits::make("limits: { api: { rate: 1/s, burst: 2 } }").value();
 //   Service service(limits.client());                       // the code under test asks as always
