@@ -31,7 +31,7 @@ bool is_there(const View& view, LimitRef limit) noexcept {
 bool put_ban(const View& view, const Place& place, std::int64_t until) noexcept {
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
     const std::uint64_t c = view.current();
-    const detail::Vacancy vacancy = 
+    const detail::Vacancy vacancy =
         detail::find_vacancy(view, c, kBanRuleId, place, view.clock.now());
     if (vacancy.victim.slot == nullptr) return false;
     if (view.current() != c) continue;                   // judged by another image

@@ -47,7 +47,8 @@ void read_take(const BucketAsk& ask, Frame& frame) noexcept {
   const std::uint64_t burst_tokens = burst >> frame.f;
   const std::uint64_t debt = debt_tokens == 0 ? burst_tokens : debt_tokens;
   frame.reserve = ask.take == Take::Rest ? 0 : static_cast<Units>(debt << frame.f);
-  frame.reserve = std::max<Units>(0, std::min(frame.reserve, frame.piece.reach - frame.piece.burst));
+  const Units within_reach = frame.piece.reach - frame.piece.burst;
+  frame.reserve = std::max<Units>(0, std::min(frame.reserve, within_reach));
   frame.cost = static_cast<Units>(std::min(ask.cost, burst_tokens + debt + 1) << frame.f);
 }
 
@@ -113,7 +114,8 @@ Units to_frame(const View& view, const Frame& frame, const RuleRecord& theirs,
                Units tat) noexcept {
   const rule::Piece piece = read_piece_at(theirs, frame.t);
   const Units n = clock_at(view, frame.c, theirs, piece, frame.t);
-  // Full by its own rule: as if it were not there. What keys without an entry lack says my own rule.
+  // Full by its own rule: as if it were not there. What keys without an entry lack says my own
+  // rule.
   if (tat <= rule::full_at(piece, n)) return frame.n;
   const Units owed = tat - n;
   const unsigned their_f = read_once(theirs.f) & 63;

@@ -158,6 +158,19 @@ class AdmitHistory : public testing::Test {
     granted_ += exact.allowed;
   }
 
+  /// Undoes the last charge, or any, in the model and in the product.
+  void undo_one(Chance& chance, std::vector<Charge>& charges) {
+    const std::size_t at = chance.one_in(2) ? charges.size() - 1 : chance.below(charges.size());
+    Charge& charge = charges[at];
+    for (std::size_t i = charge.keys.size(); i-- > 0;) {
+      for (std::size_t w = charge.keys[i]->size(); w-- > 0;)
+        (*charge.keys[i])[w].undo(charge.naive[i][w]);
+    }
+    for (std::size_t i = charge.product.size(); i-- > 0;)
+      undone_ += shm::give_back(world_.view(), charge.product[i]) != 0;
+    charges.erase(charges.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+
   World world_{{limit("unused", {1, kSecond}, 1)}, {.limits = 8, .calendars = 4}};
   const std::int64_t start_ = world_.now();
   ImageEdit edit_{world_.view()};
@@ -187,15 +200,7 @@ TEST_F(AdmitHistory, EveryAnswerIsTheNaiveModels) {
         now += by;
       }
       if (!charges.empty() && chance.one_in(4)) {
-        Charge& charge = charges[chance.one_in(2) ? charges.size() - 1
-                                                  : chance.below(charges.size())];
-        for (std::size_t i = charge.keys.size(); i-- > 0;) {
-          for (std::size_t w = charge.keys[i]->size(); w-- > 0;)
-            (*charge.keys[i])[w].undo(charge.naive[i][w]);
-        }
-        for (std::size_t i = charge.product.size(); i-- > 0;)
-          undone_ += shm::give_back(world_.view(), charge.product[i]) != 0;
-        charges.erase(charges.begin() + (&charge - charges.data()));
+        undo_one(chance, charges);
         continue;
       }
       // One limit, or both in either order.

@@ -90,7 +90,8 @@ class AdmitProcesses : public testing::Test {
     if (now.slot != nullptr && n < kLogged) log.entry[n++] = {0, was.level - was.cost, was.level};
     for (std::size_t w = 1; w < now.charges; ++w) {
       const ChargeReceipt& rest = now.more[w - 1];
-      if (rest.slot != nullptr && n < kLogged) log.entry[n++] = {w, rest.level - rest.cost, rest.level};
+      if (rest.slot == nullptr || n == kLogged) continue;
+      log.entry[n++] = {w, rest.level - rest.cost, rest.level};
     }
     log.count.store(n, std::memory_order_release);
   }
@@ -111,7 +112,8 @@ class AdmitProcesses : public testing::Test {
     for (std::size_t i = 0; i < all.size(); ++i) {
       const bool follows = i > 0 && all[i - 1].word == all[i].word;
       EXPECT_TRUE(!follows || all[i - 1].to <= all[i].from) << "a token was given twice";
-      sum.given[all[i].word] += static_cast<std::uint64_t>(all[i].to - all[i].from) >> f[all[i].word];
+      const auto units = static_cast<std::uint64_t>(all[i].to - all[i].from);
+      sum.given[all[i].word] += units >> f[all[i].word];
     }
     for (std::size_t w = 0; w < kWords; ++w) {
       shm::BucketAsk look{.limit = w < 3 ? three_ : one_, .key = key(7)};
@@ -158,7 +160,8 @@ TEST_F(AdmitProcesses, AKillCostsItsCostInEachWindowAndNoMore) {
   Shared<Board> board;
   std::vector<pid_t> children;
   for (int me = 0; me < kCrew; ++me) {
-    children.push_back(start_process([&, me] { work(me, *board, me < 2 ? 1'000'000'000 : 3'000); }));
+    const std::uint64_t rounds = me < 2 ? 1'000'000'000 : 3'000;
+    children.push_back(start_process([&, me, rounds] { work(me, *board, rounds); }));
   }
   // The two that would never end are killed once they are in the middle of it.
   for (int me = 0; me < 2; ++me) {

@@ -86,8 +86,9 @@ shm::LimitRef ImageEdit::add_limit(std::string_view name, const std::vector<Wind
     calendar = calendar || !windows[w].edges.empty();
   }
   config.windows = static_cast<std::uint8_t>(windows.size());
-  config.flags = static_cast<std::uint8_t>(flags | (windows.size() > 1 ? shm::kLimitManyWindows : 0) |
-                                           (calendar ? shm::kLimitCalendar : 0));
+  const int many = windows.size() > 1 ? shm::kLimitManyWindows : 0;
+  config.flags =
+      static_cast<std::uint8_t>(flags | many | (calendar ? shm::kLimitCalendar : 0));
   config.incarnation = 1;
   config.max_wait_ns = 3600ULL * 1'000'000'000;
   config.max_waiting = 16;
