@@ -33,8 +33,6 @@ void Reader::read() {
       read_limits(section);
     } else if (section.name == "breakers") {
       read_breakers(section);
-    } else if (section.name == "bulkheads") {
-      read_bulkheads(section);
     } else {
       read_block(section, leaves);
     }
@@ -62,8 +60,6 @@ std::vector<Reader::Child> Reader::children(NodeIndex index, std::string_view bl
     std::string wanted = listing(children_of(block)) + " with values";
     if (block == "limits") wanted = "a map of limits, NAME: { rate: 10/s }";
     if (block == "breakers") wanted = "a map of breakers, NAME: { failure-rate-threshold: 50 }";
-    if (block == "bulkheads") wanted = "a map of bulkheads, NAME: { max-concurrent-calls: 25 }";
-    if (block == kBulkheadBlock) wanted = "{ max-concurrent-calls: 25 }, or {} for all defaults";
     if (block == kBreakerBlock) wanted = "{ failure-rate-threshold: 50 }, or {} for all defaults";
     fail(node.place, path, "a block is wanted here; write " + wanted);
     return found;

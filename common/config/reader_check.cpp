@@ -15,7 +15,7 @@ constexpr std::uint64_t kRulesPerLimit = 4;
 constexpr std::uint64_t kFirstPatterns = 16;         // of capacity.overrides may all be patterns,
 constexpr std::uint64_t kOverridesPerPattern = 16;   // and of the others one in so many
 constexpr std::size_t kMaxCalendars = 64;
-constexpr std::size_t kMaxCompared = 1024;  // sets of windows of one limit; bounds the time
+constexpr std::size_t kMaxCompared = 1024;           // sets of windows of one limit; bounds the time
 
 }  // namespace
 
@@ -47,7 +47,6 @@ void Reader::check_limit(const rule::LimitSettings& limit, const std::string& pa
 void Reader::check_whole() {
   check_capacity();
   check_breakers();
-  check_bulkheads();
   check_listen();
 }
 
@@ -141,30 +140,6 @@ void Reader::check_breakers() {
        count + " breakers, patterns counted with their max-instances, do not fit "
                "capacity.breakers, which is " + std::to_string(config_.capacity.breakers) +
            "; set capacity.breakers to at least " + count);
-}
-
-void Reader::check_bulkheads() {
-  std::uint64_t count = 0;
-  std::uint64_t places = 0;
-  std::uint64_t waiting = 0;
-  for (const rule::BulkheadSettings& bulkhead : config_.bulkheads) {
-    const std::uint64_t many = rule::is_pattern(bulkhead) ? bulkhead.max_instances : 1;
-    count += many;
-    places += many * bulkhead.max_concurrent;
-    waiting += bulkhead.max_wait_ns == 0 ? 0 : many * bulkhead.max_waiting;
-  }
-  const auto fit = [&](std::uint64_t needed, std::uint64_t room, const std::string& what,
-                       const std::string& key) {
-    if (needed <= room || config_.find_value("capacity." + key) == nullptr) return;
-    fail(bulkheads_place_, "bulkheads",
-         std::to_string(needed) + " " + what +
-             ", patterns counted with their max-instances, do not fit capacity." + key +
-             ", which is " + std::to_string(room) + "; set capacity." + key + " to at least " +
-             std::to_string(needed));
-  };
-  fit(count, config_.capacity.bulkheads, "bulkheads", "bulkheads");
-  fit(places, config_.capacity.bulkhead_cells, "places of bulkheads", "bulkhead-cells");
-  fit(waiting, config_.capacity.waiters, "calls in line at bulkheads", "waiters");
 }
 
 void Reader::check_listen() {
