@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "shm/bucket_table.hpp"
+#include "shm/key_hash.hpp"
+#include "shm/override_table.hpp"
 #include "shm/publisher.hpp"
 #include "shm/rule_reader.hpp"
 
@@ -221,40 +222,13 @@ Result<void> Publisher::end_tables(Round& round) {
   return place_overrides();
 }
 
-// In the order of their home: then no key lies farther from its home than it must (at half load
-// never more than a few places), and looking for one that is not there ends at a free record.
 Result<void> Publisher::place_overrides() {
-  const std::uint64_t count = view_.override_count;
-  std::sort(overrides_.begin(), overrides_.end(),
-            [](const auto& a, const auto& b) { return a.key_hash < b.key_hash; });
-  // Those that find no room up to the end go on at the beginning, before all others there.
-  std::uint64_t wrapped = 0;
-  for (bool again = true; again;) {
-    std::uint64_t at = wrapped, beyond = 0;
-    for (const OverrideRecord& over : overrides_) {
-      at = std::max(at, mulhi(over.key_hash, count));
-      ++at;
-    }
-    beyond = at > count ? at - count : 0;
-    again = beyond > wrapped;
-    if (again) wrapped = beyond;
-  }
-  for (std::uint64_t i = 0; i < count; ++i) override_record(static_cast<std::uint32_t>(i)) = {};
-  std::uint64_t at = wrapped;
-  for (const OverrideRecord& over : overrides_) {
-    const std::uint64_t home = mulhi(over.key_hash, count);
-    at = std::max(at, home);
-    if (at - home >= kOverrideProbes) {
-      return Error{Errc::InvalidArgument,
-                   std::to_string(overrides_.size()) +
-                       " overrides lie too close together in a table for " +
-                       std::to_string(view_.override_capacity) +
-                       "; raise capacity.overrides and restart"};
-    }
-    override_record(static_cast<std::uint32_t>(at % count)) = over;
-    ++at;
-  }
-  return {};
+  if (shm::place_overrides(overrides_, &override_record(0), view_.override_count)) return {};
+  return Error{Errc::InvalidArgument,
+               std::to_string(overrides_.size()) +
+                   " overrides lie too close together in a table for " +
+                   std::to_string(view_.override_capacity) +
+                   "; raise capacity.overrides and restart"};
 }
 
 Result<std::uint32_t> Publisher::calendar_for(const rule::WindowSettings& window, Round& round) {

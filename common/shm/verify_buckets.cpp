@@ -25,7 +25,7 @@ std::string check_place(const View& view, std::uint64_t group, std::uint64_t tag
 }
 
 std::string check_tat(const Verifier& verifier, const RuleRecord& rule, Word16 word) {
-  if (read_once(rule.kind) != static_cast<std::uint8_t>(RuleKind::Token)) return "";
+  if (!is_bucket_kind(rule)) return "";
   if (!numbers_fit(verifier.view, rule)) return "";   // said at the rule
   if (!beyond_reach(verifier, rule, verifier.now(), static_cast<std::int64_t>(word.hi))) return "";
   return "its tat lies beyond N + D: no honest charge leads there";
@@ -35,6 +35,10 @@ std::string check_slot(const Verifier& verifier, std::uint64_t index) {
   const Word16 word = load16(&verifier.view.slots[index]);
   if (word.lo == 0) return word.hi == 0 ? "" : "has a tat but no tag";
   const std::uint16_t id = rule_of(word.lo);
+  if (id == kBanRuleId) {          // a ban: no record, its clock is time itself
+    if (is_claim(word.lo)) return "is a claim of a ban, which nobody makes";
+    return check_place(verifier.view, index / kGroupSlots, word.lo);
+  }
   const RuleRecord* rule = verifier.known_rule(id);
   if (rule == nullptr) return "names rule " + std::to_string(id) + ", which does not exist";
   if (is_claim(word.lo)) {
