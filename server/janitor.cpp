@@ -3,6 +3,7 @@
 
 #include "debt_count.hpp"
 #include "reap.hpp"
+#include "shm/breaker.hpp"
 #include "shm/bucket_table.hpp"
 #include "shm/counters.hpp"
 #include "shm/image.hpp"
@@ -145,8 +146,19 @@ void Janitor::tick(std::uint64_t now_ns) {
   if (view.current() != before) rules_published();
   if (view.slot_count > kSlotsCountedAtOnce) count_table(kSlotsPerTick);   // others: when asked
   look_at_places(now_ns);
+  look_at_breakers();
   if (ticks_ % kTicksPerSecond == 0) look_at_names();
   if (ticks_ % kTicksPerMinute == 0) compare_rules();
+}
+
+/// Probes of the dead and the late, outcomes whose recorder was killed, events owed, and the step
+/// to half-open where a breaker asks for it.
+void Janitor::look_at_breakers() {
+  const shm::View& view = memory_.view();
+  const shm::StripeHandle stripe = shm::shared_stripe(view);
+  for (std::uint32_t i = 0; i < view.breaker_count; ++i) {
+    if (shm::breaker_needs_tick(view, i)) static_cast<void>(shm::tick_breaker(view, i, stripe));
+  }
 }
 
 void Janitor::look_at_names() {

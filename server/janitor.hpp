@@ -71,6 +71,7 @@ class Janitor {
   void carry_out(const RowActions& actions);
   void reap_row(shm::RowGrant row);
   void look_at_maps(const RowAction& action);
+  void look_at_breakers();
   void look_at_names();
   void look_at_places(std::uint64_t now_ns);
   void compare_rules();

@@ -2,20 +2,26 @@
 #include "reap.hpp"
 
 #include "base/guard.hpp"
+#include "shm/breaker.hpp"
 #include "shm/counters.hpp"
 
 namespace cutwater::server {
 
-std::array<ReapStep, 3> reap_order() noexcept {
+std::array<ReapStep, 4> reap_order() noexcept {
   if (!guarded(Guard::RowFreedLast)) {
-    return {ReapStep::MarkDead, ReapStep::FreeRow, ReapStep::FreeStripes};
+    return {ReapStep::MarkDead, ReapStep::FreeRow, ReapStep::FreeProbes, ReapStep::FreeStripes};
   }
-  return {ReapStep::MarkDead, ReapStep::FreeStripes, ReapStep::FreeRow};
+  return {ReapStep::MarkDead, ReapStep::FreeProbes, ReapStep::FreeStripes, ReapStep::FreeRow};
 }
 
 void carry_out(ReapStep step, const shm::View& view, shm::RowTable& rows, shm::RowGrant row) {
   switch (step) {
     case ReapStep::MarkDead: return rows.mark_dead(row);
+    case ReapStep::FreeProbes:
+      for (std::uint32_t i = 0; i < view.breaker_count; ++i) {
+        static_cast<void>(shm::tick_breaker(view, i, shm::shared_stripe(view)));
+      }
+      return;
     case ReapStep::FreeStripes:
       static_cast<void>(shm::release_stripes_of(view, row.index, row.generation));
       return;

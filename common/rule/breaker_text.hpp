@@ -29,7 +29,8 @@ struct BreakerStory {
 };
 
 /// "breaker 'fraudCheck' is OPEN since 3.2 s (failure rate 60 % of 10 calls), does not permit
-/// calls, retry after 11.8 s". `retry_after_ns` < 0: not by itself, only by hand. `hint`: an estimate.
+/// calls, retry after 11.8 s". `retry_after_ns` < 0: not by itself, only by hand. `hint`: an
+/// estimate.
 std::string refusal_text(const BreakerNumbers& numbers, const BreakerStory& story,
                          std::int64_t retry_after_ns, bool hint);
 

@@ -9,7 +9,8 @@
 // load and writes nothing shared. There are no timers: a deadline is data, and whoever comes past
 // one makes the step. Every change is one swap, so a kill leaves the old or the new, and whoever
 // comes next finishes what a killed process left: judges outcomes not yet judged, settles
-// half-open, writes the event of an unannounced word. Nobody refuses in half-open before it tried to settle.
+// half-open, writes the event of an unannounced word. Nobody refuses in half-open before it tried
+// to settle.
 // Every loop is bounded; running out answers conservatively (refused) and is counted.
 // Process safety: any number of processes and threads. No function here allocates, makes a system
 // call (a clock reading by the vdso apart) or waits.

@@ -160,7 +160,7 @@ Appended append_time(const RingView& ring, const TimeShape& shape, const Segment
   std::uint32_t at = newest_slot(ring);
   for (int round = 0; round < kRingRounds; ++round) {
     if (ahead(at, slot) > 1) {
-      slot = slot_of(clock.now(), shape.slot_ns);    // ours was an old reading, or the ring is wrong
+      slot = slot_of(clock.now(), shape.slot_ns);    // an old reading, or the ring is wrong
       if (ahead(at, slot) > 1) restart_ring(ring, slot);
       at = newest_slot(ring);
     }

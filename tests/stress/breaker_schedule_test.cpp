@@ -173,11 +173,13 @@ TEST(BreakerSchedule, ASealedSlotTakesNoMore) {
   w.run("S");
   const auto early = w.enter();
   const auto next = w.enter();
+  Actor late([&] { w.finish(early, Ended::Success); });
+  ASSERT_TRUE(late.run_to("breaker.before_count"));  // about to count in the slot of its reading
   w.at(2'000 * kMs);
   Actor a([&] { w.finish(next, Ended::Success); });
-  ASSERT_TRUE(a.run_to("breaker.before_open_slot")); // sealed the old one, copied what it had
+  ASSERT_TRUE(a.run_to("breaker.before_open_slot")); // sealed that one, copied what it had
 
-  w.finish(early, Ended::Success);
+  late.finish();
   a.finish();
 
   EXPECT_EQ(w.info().window.calls, 3U);

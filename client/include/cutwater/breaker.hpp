@@ -100,7 +100,8 @@ class CUTWATER_EXPORT Call {
   void cancelled() noexcept;
   /// A failure that opens at once, for `wait` (at most max-open-for) or as configured: the
   /// dependency said when to come back.
-  void open_for(std::optional<Nanos> wait = {}, std::string_view outcome_class = "http-503") noexcept;
+  void open_for(std::optional<Nanos> wait = {},
+                std::string_view outcome_class = "http-503") noexcept;
 
   /// True when its word was said, or it holds nothing.
   bool used() const noexcept { return kind_ == 0; }
@@ -208,8 +209,8 @@ class CUTWATER_EXPORT Breaker {
   auto run(Fn&& fn) -> Ran<std::invoke_result_t<Fn>> {
     using T = std::invoke_result_t<Fn>;
     static_assert(!detail::kIsLater<T>,
-                  "this function returns a future or an awaitable: its outcome is not known when it "
-                  "returns. Use async_run, or report to a Call when it is done");
+                  "this function returns a future or an awaitable: its outcome is not known when "
+                  "it returns. Use async_run, or report to a Call when it is done");
     static_assert(!std::is_same_v<std::remove_cvref_t<T>, bool>,
                   "is `false` a failure? Give run() a test of the result as second argument");
     return run_tested(std::forward<Fn>(fn), [](const auto& value) { return outcome_of(value); });
@@ -219,8 +220,8 @@ class CUTWATER_EXPORT Breaker {
   auto run(Fn&& fn, Test&& test) -> Ran<std::invoke_result_t<Fn>> {
     using T = std::invoke_result_t<Fn>;
     static_assert(!detail::kIsLater<T>,
-                  "this function returns a future or an awaitable: its outcome is not known when it "
-                  "returns. Use async_run, or report to a Call when it is done");
+                  "this function returns a future or an awaitable: its outcome is not known when "
+                  "it returns. Use async_run, or report to a Call when it is done");
     return run_tested(std::forward<Fn>(fn), [&](const auto& value) {
       if constexpr (std::is_same_v<std::invoke_result_t<Test, decltype(value)>, Outcome>) {
         return test(value);

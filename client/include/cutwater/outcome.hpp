@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Outcome: how a call ended, told by its value. outcome_of() knows std::error_code, Result, anything
-// with has_value() and error(), and status types with ok() and code(); any other value is a success.
-// A program teaches it its own types by an overload in their namespace:
+// Outcome: how a call ended, told by its value. outcome_of() knows std::error_code, Result,
+// anything with has_value() and error(), and status types with ok() and code(); any other value is
+// a success. A program teaches it its own types by an overload in their namespace:
 //
 //   cutwater::Outcome outcome_of(const Reply& r) {
-//     return r.status < 500 ? cutwater::Outcome::success() : cutwater::Outcome::failure("http-503");
+//     using cutwater::Outcome;
+//     return r.status < 500 ? Outcome::success() : Outcome::failure("http-503");
 //   }
 // Thread safety: values.
 #pragma once
