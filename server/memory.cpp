@@ -151,6 +151,7 @@ Result<void> Memory::publish(const config::Config& config) {
     publisher_->announce_takeover();
   }
   publisher_->set_all_floors_empty(birth_.start_empty);
+  publisher_->set_breakers(config.breakers);
   for (int i = 0; i < kPublishTries; ++i) {
     auto report = publisher_->publish(config.limits, config.hash);
     if (report) {

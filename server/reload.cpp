@@ -122,6 +122,7 @@ void Reloader::try_publish(std::uint64_t now_ns) {
   const Limits limits = manual      ? job.limits()
                         : effective_ ? effective_(job.next->limits)
                                      : job.next->limits;
+  if (!manual) memory_.publisher().set_breakers(job.next->breakers);
   auto report = memory_.publisher().publish(limits, manual ? running_.config.hash : job.next->hash);
   if (report) return manual ? republished({}) : finish({true, accept(*report)});
   const bool later = report.error().code() == Errc::Busy && now_ns - job.since_ns < kPatienceNs;

@@ -23,6 +23,8 @@ shm::SegmentOptions options_for(const config::Config& config, const SteppedClock
   options.capacity.processes = config.capacity.processes;
   options.capacity.stripes = config.capacity.stripes;
   options.capacity.events = config.capacity.events;
+  options.capacity.breakers = config.capacity.breakers;
+  options.capacity.breaker_memory = config.capacity.breaker_memory;
   if (clock != nullptr) {
     options.clock = shm::ClockKind::Stepped;
     // New limits count from the present moment, so a bucket drained now has its tokens back on
@@ -52,6 +54,7 @@ Result<shm::PublishReport> publish(shm::Publisher& publisher, const shm::View& v
   }
   // What an earlier change left to convert, all at once: a private segment has no loop of its own.
   while (!publisher.sweep(view.slot_count)) {}
+  publisher.set_breakers(config.breakers);
   return publisher.publish(config.limits, config.hash);
 }
 

@@ -38,6 +38,11 @@ class BreakerStep : public testing::Test {
   static void expect_told(BreakerWorld& w) {
     w.tick();
     EXPECT_TRUE(w.info().word.announced);
+    // A record whose writer was killed is passed over once a later one is that much younger.
+    w.pass(2 * shm::kUnstampedPatienceNs);
+    shm::Event later;
+    later.kind = EventKind::LimitReset;
+    shm::append_event(w.view(), later);
     std::uint32_t next = 2;
     for (const shm::Event& event : w.events(EventKind::BreakerMoved)) {
       EXPECT_EQ(event.epoch, next++);
