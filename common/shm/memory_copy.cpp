@@ -222,7 +222,7 @@ Result<void> check_fits(const View& from, const View& to) {
   }
   if (from.g0 != to.g0) {
     return Error{Errc::InvalidArgument,
-                 "the new memory has another number of first groups; entries cannot be moved there"};
+                 "the new memory has another number of first groups; entries cannot be moved"};
   }
   return {};
 }

@@ -4,8 +4,8 @@
 //
 // The model, from the rules alone: a limit (or the set of an override) is a line that drains debts;
 // a key owes a debt to the line it was last charged under. What a key without a debt of its own
-// lacks is the line's `lack` (initial: empty, as-is). Changes of the limit change the debts to it by
-// the word; a key judged by another line than it owes to keeps its debt until it is charged.
+// lacks is the line's `lack` (initial: empty, as-is). Changes of the limit change the debts to it
+// by the word; a key judged by another line than it owes to keeps its debt until it is charged.
 #include <boost/multiprecision/cpp_int.hpp>
 #include <random>
 
