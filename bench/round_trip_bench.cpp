@@ -4,8 +4,8 @@
 // one decision on both sides.
 //
 // Each case of a round forks its clients; they connect, wait for each other, then ask for a fixed
-// time, each with one round trip in flight. Bounds are on the median round trip of one client,
-// for R3 divided by its decisions; with more clients (decisions a second) and for CPU there are none.
+// time, each with one round trip in flight. Bounds are on the median round trip of one client, for
+// R3 divided by its decisions; with more clients (decisions a second) and for CPU there are none.
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>

@@ -74,8 +74,7 @@ class Everything {
     api_.acquire(name, {});
     const std::string_view keys[8] = {name, "a", "b", "c", name, "d", "e", "f"};
     api_.acquire_batch(keys, out_);
-    const Key again = api_.key(name);
-    Key copy = again;
+    Key copy = handle_;              // making a handle keeps the key's bytes; a copy shares them
     copy.try_acquire(2);
     api_.try_acquire(name, 2000);
   }
