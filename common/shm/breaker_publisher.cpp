@@ -80,19 +80,26 @@ RingView BreakerPublisher::ring_view(std::uint32_t line, std::uint64_t mask) con
 
 Result<void> BreakerPublisher::check(const std::vector<rule::BreakerSettings>& breakers) const {
   std::set<std::string_view> names;
-  std::size_t instances = 0;
   for (const rule::BreakerSettings& settings : breakers) {
     if (auto fine = rule::check(settings); !fine) return fine;
     if (!names.insert(settings.name).second) {
       return Error{Errc::InvalidArgument,
                    "breaker '" + settings.name + "' is given twice; keep one"};
     }
-    instances += rule::is_pattern(settings) ? settings.max_instances : 1;
+    if (settings.count_hanging) {
+      return Error{Errc::Unsupported, "breaker '" + settings.name +
+                                          "': count-hanging-calls is not in this version; leave "
+                                          "it out"};
+    }
+    if (rule::is_pattern(settings)) {
+      return Error{Errc::Unsupported, "breaker '" + settings.name +
+                                          "': patterns make no breakers in this version; name "
+                                          "each of them"};
+    }
   }
-  if (instances > view_.breaker_count) {
+  if (breakers.size() > view_.breaker_count) {
     return Error{Errc::InvalidArgument,
-                 std::to_string(instances) + " breakers (patterns counted with their "
-                 "max-instances), but memory was reserved for " +
+                 std::to_string(breakers.size()) + " breakers, but memory was reserved for " +
                      std::to_string(view_.breaker_count) +
                      "; set capacity.breakers to at least that number and restart"};
   }
@@ -128,7 +135,6 @@ Result<BreakerChanges> BreakerPublisher::apply(std::uint8_t* image,
     ++changes.removed;
   }
   for (const rule::BreakerSettings& settings : breakers) {
-    if (rule::is_pattern(settings)) continue;
     const std::uint32_t index = index_of(settings.name);
     if (index == kNone) {
       if (auto added = add(settings, now); !added) return added.error();

@@ -43,9 +43,9 @@ class BreakerPublisher {
  public:
   explicit BreakerPublisher(const View& view) : view_(view) {}
 
-  /// Makes `image` (private, image_length bytes, as in force) name exactly these breakers; patterns
-  /// are kept by their publisher and make none. InvalidArgument: a setting out of range, a name
-  /// twice, or more than was reserved, naming the number to set. Busy: places still rest.
+  /// Makes `image` (private, image_length bytes, as in force) name exactly these breakers.
+  /// InvalidArgument: a setting out of range, a name twice, or more than was reserved, naming the
+  /// number to set. Unsupported: a pattern, or count-hanging-calls. Busy: places still rest.
   Result<BreakerChanges> apply(std::uint8_t* image,
                                const std::vector<rule::BreakerSettings>& breakers,
                                std::int64_t now);
