@@ -48,14 +48,21 @@ constexpr char kLimits[] =
     "limits:\n"
     "  api: {rate: 1000/s, burst: 1000}\n"
     "  leased: {rate: 1000/s, burst: 1000, thread-lease: 50}\n"
-    "  tiny: {rate: 1/d, burst: 1}\n";
+    "  tiny: {rate: 1/d, burst: 1}\n"
+    "breakers:\n"
+    "  healthy: {sliding-window-type: COUNT_BASED, sliding-window-size: 100}\n"
+    "  timed: {}\n"
+    "  sick: {sliding-window-size: 2, minimum-number-of-calls: 1,\n"
+    "    wait-duration-in-open-state: 1ms}\n";
 
 /// Every way to decide, over some keys: grants, refusals, first sights, looks, undos, batches.
 class Everything {
  public:
   explicit Everything(Client& client)
       : api_(client.limit("api").value()), leased_(client.limit("leased").value()),
-        tiny_(client.limit("tiny").value()), handle_(api_.key("handle")) {}
+        tiny_(client.limit("tiny").value()), handle_(api_.key("handle")),
+        healthy_(client.breaker("healthy").value()), timed_(client.breaker("timed").value()),
+        sick_(client.breaker("sick").value()) {}
 
   /// At least 20 decisions.
   void run(int round) noexcept {
@@ -77,11 +84,17 @@ class Everything {
     Key copy = handle_;              // making a handle keeps the key's bytes; a copy shares them
     copy.try_acquire(2);
     api_.try_acquire(name, 2000);
+    // Closed, and one that opens, refuses, probes and opens again.
+    if (auto call = healthy_.try_enter()) call->succeeded();
+    if (auto call = timed_.try_enter()) call->succeeded(1ms);
+    if (auto call = sick_.try_enter()) call->failed("timeout");
+    sick_.would_enter();
   }
 
  private:
   Limit api_, leased_, tiny_;
   Key handle_;
+  Breaker healthy_, timed_, sick_;
   Decision out_[8];
 };
 

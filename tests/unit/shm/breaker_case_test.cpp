@@ -257,6 +257,25 @@ TEST(BreakerScenario, C076_OldFailuresDoNotComeAliveAfterAQuietTime) {
   EXPECT_EQ(w.state(), BreakerState::Open);
 }
 
+TEST(BreakerScenario, C082_ARestartOfTheDaemonChangesNothing) {
+  BreakerSettings s = count_breaker({1, 1, 1});
+  s.open_wait_ns = 30'000'000'000;
+  BreakerWorld w(s);
+  trip(w, 0);
+  w.at(5'000 * kMs);                                 // nobody holds a timer
+  const std::int64_t deadline = w.info().word.deadline_ns;
+  w.at(8'000 * kMs);
+  w.world().adopt();
+  w.publish(s);
+  w.tick();
+  EXPECT_EQ(w.state(), BreakerState::Open);
+  EXPECT_EQ(w.info().word.deadline_ns, deadline);
+  w.at(30'000 * kMs);
+  EXPECT_FALSE(w.enter().granted);
+  w.at(30'001 * kMs);
+  EXPECT_TRUE(w.enter().granted);
+}
+
 TEST(BreakerScenario, C078_AReaderSeesThatItIsReadyWithoutTraffic) {
   BreakerSettings s = count_breaker({1, 1, 1});
   s.open_wait_ns = 120'000'000'000;
