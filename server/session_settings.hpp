@@ -16,6 +16,7 @@ inline wire::ServerSettings session_settings(const config::Config& config) {
   out.hello_ns = config.listen.hello_timeout_ns;
   out.idle_ns = config.listen.idle_timeout_ns;
   out.drain_ns = config.instance.drain_ns;
+  out.unsent_max = config.listen.max_unsent;
   return out;
 }
 

@@ -53,7 +53,9 @@ ServerActions ServerSession::welcome(Welcome welcome, std::uint64_t now_ns,
     welcome.version = version_;
     welcome.features &= offered_features_ | kFeatureSteppedClock;
     remembers_ = (welcome.features & kFeatureRemember) != 0;
-    welcome.resumed = welcome.resumed && remembers_;
+    // A process that comes again gets its row back, which needs no memory of answers.
+    const bool row = welcome.mode == Want::Row || welcome.mode == Want::Map;
+    welcome.resumed = welcome.resumed && (remembers_ || row);
     const auto payload = encode(welcome);
     if (!payload || payload->size() > kMaxFrameBeforeWelcome) {
       const std::string why = payload ? "WELCOME is too long" : payload.error().text();

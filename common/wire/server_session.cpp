@@ -145,7 +145,7 @@ ServerActions ServerSession::unsent(std::size_t bytes, std::uint64_t now_ns) {
     if (bytes < unsent_bytes_ || unsent_bytes_ == 0) unsent_since_ns_ = now_ns;
     unsent_bytes_ = bytes;
     if (bytes >= kUnsentPause) paused_ = true;
-    if (bytes >= kUnsentClose) {
+    if (bytes >= settings_.unsent_max) {
       say_goaway(GoawayReason::SlowReader, 0, "answers are not taken", out);
       close("slow reader", out);
       return;

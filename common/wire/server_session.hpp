@@ -88,6 +88,7 @@ struct ServerSettings {
   std::uint64_t drain_ns = 10'000'000'000;          ///< GOAWAY or BYE to the end
   std::uint64_t busy_retry_ns = 1'000'000'000;      ///< told by BUSY
   std::uint64_t stalled_ns = 2'000'000'000;         ///< unsent answers without progress
+  std::size_t unsent_max = std::size_t{1} << 20;    ///< `max-unsent`: unsent bytes, then the end
 };
 
 /// Unsent bytes of a connection: reading stops at the first, GOAWAY and close at the second. Events
