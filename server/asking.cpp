@@ -32,6 +32,7 @@ wire::Value settings_of(const rule::LimitSettings& limit) {
   }
   return wire::Value::map({{"windows", std::move(windows)},
                            {"max_wait_ns", limit.max_wait_ns},
+                           {"max_waiting", limit.max_waiting},
                            {"ip_prefix", wire::Value::array({limit.ip_prefix_v4,
                                                              limit.ip_prefix_v6})}});
 }

@@ -64,10 +64,8 @@ void Decider::enter_limits(const wire::Enter& asked, wire::Receipts* receipts,
     return;
   }
   fill_answer(verdict, out);
-  if (!out.allowed()) {
-    out.part = wire::Part::Limit;
-    out.index = all_.decisive;
-  }
+  out.index = all_.decisive;             // allowed: of the tightest
+  if (!out.allowed()) out.part = wire::Part::Limit;
   for (std::size_t i = 0; i < items; ++i) {
     const wire::Item& item = asked.items[i];
     const DecisionData& data = all_.item[i];

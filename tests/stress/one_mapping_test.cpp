@@ -34,7 +34,7 @@ std::string yaml(int round) {
          "  once: {rate: 1/d, burst: 1}\n"
          "  leased: {rate: 1/d, burst: 5000, thread-lease: " + std::to_string(10 + round % 3) +
          "}\n"
-         "  other" + std::to_string(round % 2) + ": {rate: 1/s}\n";
+         "  other: {rate: 1/s, burst: " + std::to_string(1 + round % 5) + "}\n";
 }
 
 /// What all threads together were granted.

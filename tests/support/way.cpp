@@ -136,6 +136,7 @@ const std::vector<WayMaker>& every_way() {
   static const std::vector<WayMaker> ways = {
       {"InMemory", [] { return std::unique_ptr<Way>(new InMemoryWay); }},
       {"Mapped", [] { return std::unique_ptr<Way>(new DaemonWay(false)); }},
+      {"Asked", [] { return std::unique_ptr<Way>(new DaemonWay(true)); }},
   };
   return ways;
 }
