@@ -144,7 +144,9 @@ class CUTWATER_EXPORT Client {
   Result<Limit> limit(std::string_view name);
 
   /// Several limits as one ask, all or none (<cutwater/admission.hpp>): 1..8 limits of this client,
-  /// each with a key of its own; one frame where the daemon is asked. peek_all: what acquire_all would answer; writes nothing at all.
+  /// each with a key of its own; one frame where the daemon is asked. peek_all: what acquire_all
+  /// would answer; writes nothing at all. Over the socket its limits are looked at one by one: what
+  /// it says of those that do not refuse, and which of several equals it names, may differ.
   Admission acquire_all(std::span<const LimitAsk> asks) noexcept;
   Admission acquire_all(std::initializer_list<LimitAsk> asks) noexcept;
   Admission peek_all(std::span<const LimitAsk> asks) noexcept;
