@@ -146,9 +146,10 @@ Result<std::uint64_t> Client::refund(Admission& admission) noexcept {
   for (std::size_t i = admission.count_; i-- > 0;) {
     Decision& one = admission.each_[i];
     if (one.data().receipt == Receipt::None) continue;
-    any = true;
     auto* state = const_cast<LimitState*>(static_cast<const LimitState*>(one.data().owner));
     auto given = LimitOf::of(*state).refund(one);
+    if (given && *given == 0) continue;  // a shadow of a set over the socket: it charged nothing
+    any = true;
     if (given) tokens += *given; else late = true;
   }
   if (!any) {

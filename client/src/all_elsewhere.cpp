@@ -75,23 +75,26 @@ DecisionData join(std::span<const Decision> each, std::size_t decisive) noexcept
   return out;
 }
 
-/// The answers of an ENTER: the verdict, and one receipt an item.
+/// The answers of an ENTER: the verdict, and one receipt for each limit and key.
 AskEnd enter(client::AskSocket& socket, std::span<const LimitAsk> asks, Joined& out,
              std::int64_t deadline_ns) noexcept {
   std::array<client::NamedAsk, kMaxLimitsAtOnce> named;
-  for (std::size_t i = 0; i < asks.size(); ++i) {
-    named[i] = {asks[i].limit.name(), asks[i].key, asks[i].cost};
-  }
+  std::array<std::size_t, kMaxLimitsAtOnce> place{};
+  const std::size_t count = merge(asks, named, place);
   DecisionData& verdict = out.verdict.data();
-  const AskEnd end = client::ask_enter(socket, {named.data(), asks.size()}, verdict, out.index,
-                                       deadline_ns);
-  out.index = std::min(out.index, asks.size() - 1);
-  for (std::size_t i = 0; i < asks.size(); ++i) {
+  std::size_t decisive = 0;
+  const AskEnd end =
+      client::ask_enter(socket, {named.data(), count}, verdict, decisive, deadline_ns);
+  if (end != AskEnd::Answered) return end;
+  for (std::size_t i = asks.size(); i-- > 0;) {
     DecisionData& one = out.each[i].data();
     one = verdict;
-    one.cost = static_cast<std::int64_t>(asks[i].cost);
-    one.tag = i;
-    if (asks[i].cost == 0) one.receipt = Receipt::None;
+    one.cost = static_cast<std::int64_t>(named[place[i]].cost);
+    one.tag = place[i];
+    // Of a limit named twice the first has the receipt, with the sum.
+    const bool first = std::find(place.begin(), place.begin() + i, place[i]) == place.begin() + i;
+    if (one.cost == 0 || !first) one.receipt = Receipt::None;
+    if (place[i] == decisive) out.index = i;
   }
   verdict.receipt = Receipt::None;
   return end;

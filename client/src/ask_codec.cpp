@@ -88,8 +88,7 @@ void begin(const DecisionTaking& taking, DecisionData& out) noexcept {
 /// A granted charge is remembered by the daemon.
 void keep_receipt(const DecisionTaking& taking, AskReceipt receipt, std::uint32_t item,
                   DecisionData& out) noexcept {
-  const bool refused_shadow = (out.flags & Decision::kShadow) != 0;
-  if (out.reason != Reason::Allowed || taking.look || taking.cost == 0 || refused_shadow) return;
+  if (out.reason != Reason::Allowed || taking.look || taking.cost == 0) return;
   out.receipt = Receipt::Remembered;
   out.cost = static_cast<std::int64_t>(taking.cost);
   out.slot = reinterpret_cast<void*>(std::uintptr_t{receipt.request});
@@ -116,7 +115,8 @@ bool fill(const Tokens& tokens, std::size_t at, const DecisionTaking& taking, As
   out.flags = static_cast<std::uint8_t>(fields.number(0));
   out.would = static_cast<Reason>(fields.number(0, false));
   if (!fields.good()) return false;
-  keep_receipt(taking, receipt, item, out);
+  // A shadow that would have refused charges nothing.
+  if ((out.flags & Decision::kShadow) == 0) keep_receipt(taking, receipt, item, out);
   return true;
 }
 
@@ -206,6 +206,8 @@ bool take_admission(std::string_view payload, const DecisionTaking& taking, AskR
   out.window = told.window;
   out.flags = static_cast<std::uint8_t>(told.flags);
   keep_receipt(taking, receipt, 0, out);
+  // Which of several limits is the shadow that was not charged is not told: it may be this item.
+  out.n = (out.flags & Decision::kShadow) != 0 ? kPerhapsNotCharged : 0;
   return true;
 }
 

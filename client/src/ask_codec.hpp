@@ -42,6 +42,9 @@ void put_enter(std::string& frame, AcquireHead head, std::span<const NamedAsk> a
 /// REFUND of one whole charge.
 void put_refund(std::string& frame, std::uint32_t request, std::uint32_t item);
 
+/// In DecisionData::n of an ENTER's item: a shadow refused in the set, so it may have no charge.
+inline constexpr std::int64_t kPerhapsNotCharged = 1;
+
 /// What a Decision out of an answer remembers for its refund.
 struct AskReceipt {
   std::uint32_t request = 0;

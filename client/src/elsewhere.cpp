@@ -188,8 +188,10 @@ Error no_longer() {
           "daemon); the tokens stay spent"};
 }
 
-Result<std::uint64_t> told(const client::RefundTold& answer) {
+Result<std::uint64_t> told(const client::RefundTold& answer, const DecisionData& data) {
   if (answer.code == 0) return answer.tokens;
+  const bool forgotten = answer.code == static_cast<std::uint16_t>(wire::ItemError::NotRemembered);
+  if (forgotten && data.n == client::kPerhapsNotCharged) return std::uint64_t{0};
   switch (static_cast<wire::ItemError>(answer.code)) {
     case wire::ItemError::TooLate:
       return Error{Errc::TooLate, "somebody charged this key after it; the tokens stay spent"};
@@ -224,7 +226,7 @@ Result<std::uint64_t> refund_elsewhere(LimitState& state, Decision& decision) no
     return Error{Errc::Timeout, "the daemon did not answer; whether the tokens came back is not "
                                 "known"};
   }
-  auto result = told(answer);
+  auto result = told(answer, data);
   if (result || result.error().code() == Errc::AlreadyUsed) data.receipt = Receipt::None;
   return result;
 }
