@@ -150,6 +150,18 @@ void put_acquire(std::string& frame, AcquireHead head, std::string_view limit,
   for (std::size_t i = 0; i < keys.size(); ++i) put_item(frame, i == 0 ? limit : "", keys[i], cost);
 }
 
+void put_charge(std::string& frame, AcquireHead head, const NamedAsk& ask) {
+  wire::put_array_head(frame, 3);
+  wire::put_unsigned(frame, head.ttl_ns);
+  wire::put_unsigned(frame, head.max_wait_ns);
+  wire::put_array_head(frame, 1);
+  wire::put_array_head(frame, 4);
+  wire::put_string(frame, ask.limit);
+  wire::put_binary(frame, ask.key);
+  wire::put_unsigned(frame, ask.cost);
+  wire::put_unsigned(frame, wire::kItemAfterTheFact);
+}
+
 void put_peek(std::string& frame, std::span<const NamedAsk> asks) {
   wire::put_array_head(frame, 1);
   wire::put_array_head(frame, asks.size());

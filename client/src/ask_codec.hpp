@@ -36,6 +36,8 @@ struct NamedAsk {
   std::string_view limit, key;
   std::uint64_t cost = 1;
 };
+/// ACQUIRE of one item that was used already.
+void put_charge(std::string& frame, AcquireHead head, const NamedAsk& ask);
 /// PEEK, and ENTER of limits alone.
 void put_peek(std::string& frame, std::span<const NamedAsk> asks);
 void put_enter(std::string& frame, AcquireHead head, std::span<const NamedAsk> asks);

@@ -136,7 +136,9 @@ AskEnd ask_decisions(AskSocket& socket, detail::LimitState& state,
     const NamedAsk looked{name, keys[0], wanted.cost};
     if (wanted.look) return put_peek(bytes, {&looked, 1});
     const auto wait = static_cast<std::uint64_t>(std::max<std::int64_t>(wanted.max_wait.count(), 0));
-    put_acquire(bytes, {time_left(deadline_ns), wait}, name, keys.first(done), wanted.cost);
+    const AcquireHead head{time_left(deadline_ns), wait};
+    if (wanted.after_the_fact) return put_charge(bytes, head, looked);
+    put_acquire(bytes, head, name, keys.first(done), wanted.cost);
   });
 }
 

@@ -22,6 +22,7 @@ struct Wanted {
   std::uint64_t cost = 1;
   Nanos max_wait{0};
   bool look = false;
+  bool after_the_fact = false;   ///< Limit::charge(); of one key
 };
 
 /// ACQUIRE, or PEEK for a look, of one frame's worth of keys. How many keys were answered, from the

@@ -80,7 +80,8 @@ AskEnd ask_over_socket(AskSocket& socket, LimitState& state, std::string_view ke
   return ask_socket(socket, state, key,
                     {.cost = ask.cost,
                      .max_wait = waits ? ask.max_wait : Nanos{0},
-                     .look = kind == AskKind::Look || ask.cost == 0},
+                     .look = kind == AskKind::Look || (ask.cost == 0 && kind != AskKind::After),
+                     .after_the_fact = kind == AskKind::After},
                     out);
 }
 
@@ -99,7 +100,7 @@ void ask_elsewhere(LimitState& state, std::string_view key, const Ask& ask, AskK
       return ask_record(*there, key, ask, kind, out);
     }
     // An answer of the socket does not say how much was charged after the fact.
-    if (place.socket == nullptr || kind == AskKind::After) break;
+    if (place.socket == nullptr) break;
     const AskEnd end = ask_over_socket(*place.socket, state, key, ask, kind, out);
     if (end == AskEnd::Answered) return;
     // Only what was certainly not carried out is asked again.

@@ -20,7 +20,7 @@ TEST_P(KindCases, W8W9W10W11W13TwoWindowsOnOneLimit) {
   start("api: {windows: [{rate: 10/s, burst: 10}, {rate: 20/m, burst: 20}]}");
   const auto minute_left = [&] {
     shm::BucketAsk minute;
-    const shm::View& view = way->client().core().view();
+    const shm::View& view = way->view();
     const shm::LimitHandle api = shm::resolve(view, "api");
     minute = {.limit = api.ref, .key = shm::key_of(api, "k").hash};
     minute.cost = 0;

@@ -47,7 +47,7 @@ std::string config_of(const char* rate, std::uint64_t burst, const char* more) {
 
 /// An operator's act, in the memory itself; answered by the look after it.
 Answer credit(Way& way, std::uint64_t tokens) {
-  const shm::View& view = way.client().core().view();
+  const shm::View& view = way.view();
   const shm::LimitHandle api = shm::resolve(view, "api");
   DecisionData out;
   EXPECT_EQ(shm::credit(view, {api.ref, shm::key_of(api, "k"), 0, 0}, tokens, out),

@@ -51,6 +51,14 @@ TEST(AskCodec, PeekEnterAndRefundAreTheMessagesByteForByte) {
   back.items.push_back({4'000'000'000U, 255, std::nullopt});
   EXPECT_EQ(refund, wire::encode(back).value());
 
+  std::string charge;
+  put_charge(charge, {9, 0}, asks[0]);
+  wire::Acquire used;
+  used.ttl_ns = 9;
+  used.items = {message.items[0]};
+  used.items[0].flags = wire::kItemAfterTheFact;
+  EXPECT_EQ(charge, wire::encode(used).value());
+
   std::string bytes;
   put_enter(bytes, {9, 8}, asks);
   wire::Enter enter;
