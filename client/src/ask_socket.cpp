@@ -183,7 +183,8 @@ void AskSocket::on_input(std::size_t bytes) {
   input_bytes_ += bytes;
   const std::size_t taken = session_.feed({input_.get(), input_bytes_});
   input_bytes_ -= taken;
-  if (input_bytes_ != 0 && taken != 0) std::memmove(input_.get(), input_.get() + taken, input_bytes_);
+  if (input_bytes_ == 0 || taken == 0) return;
+  std::memmove(input_.get(), input_.get() + taken, input_bytes_);
 }
 
 // ---- connections --------------------------------------------------------------------------------

@@ -12,6 +12,8 @@ namespace {
 
 /// Longest real time between two looks at a stepped clock.
 constexpr std::int64_t kStepLookNs = 2'000'000;
+/// A wait that certainly is too long, and fits a sum with a moment.
+constexpr auto kLongest = static_cast<std::uint64_t>(kNever.count() / 2);
 
 void sleep_until_boottime(std::int64_t at_ns) noexcept {
   const timespec until{at_ns / 1'000'000'000, at_ns % 1'000'000'000};
@@ -43,8 +45,7 @@ class Frame {
       socket_.ask(call_, deadline_ns);
       if (call_.end != AskEnd::Busy) return call_.end;
       const std::int64_t again =
-          boottime_ns() + static_cast<std::int64_t>(std::min<std::uint64_t>(
-                              call_.retry_after_ns, static_cast<std::uint64_t>(kNever.count() / 2)));
+          boottime_ns() + static_cast<std::int64_t>(std::min(call_.retry_after_ns, kLongest));
       if (again >= deadline_ns) return AskEnd::Busy;
       sleep_until_boottime(again);
       call_.end = AskEnd::Pending;
@@ -135,7 +136,8 @@ AskEnd ask_decisions(AskSocket& socket, detail::LimitState& state,
     const std::string_view name = state.owner.name;
     const NamedAsk looked{name, keys[0], wanted.cost};
     if (wanted.look) return put_peek(bytes, {&looked, 1});
-    const auto wait = static_cast<std::uint64_t>(std::max<std::int64_t>(wanted.max_wait.count(), 0));
+    const auto wait =
+        static_cast<std::uint64_t>(std::max<std::int64_t>(wanted.max_wait.count(), 0));
     const AcquireHead head{time_left(deadline_ns), wait};
     if (wanted.after_the_fact) return put_charge(bytes, head, looked);
     put_acquire(bytes, head, name, keys.first(done), wanted.cost);

@@ -56,7 +56,7 @@ AskEnd ask_socket(AskSocket& socket, LimitState& state, std::string_view key,
   return end;
 }
 
-/// As Limit::acquire in memory: a place for a sleeper first, then the place in line, then the sleep.
+/// As Limit::acquire in memory: a place for a sleeper, then the place in line, then the sleep.
 AskEnd wait_over_socket(AskSocket& socket, LimitState& state, std::string_view key, const Ask& ask,
                         Decision& out) noexcept {
   const bool may_sleep = begin_waiting(state);

@@ -72,8 +72,8 @@ Result<Settings> settings_for(std::string_view address, const ClientOptions& opt
   }
   if (out.if_absent == IfAbsent::InProcess && options.in_process.empty()) {
     return Error{Errc::InvalidArgument,
-                 "if_absent (or CUTWATER_IF_ABSENT) is in-process, but ClientOptions::in_process has no "
-                 "limits for it"};
+                 "if_absent (or CUTWATER_IF_ABSENT) is in-process, but ClientOptions::in_process "
+                 "has no limits for it"};
   }
   const std::string enabled = variable("CUTWATER_ENABLED");
   if (!enabled.empty() && enabled != "true" && enabled != "false" && enabled != "fallback") {

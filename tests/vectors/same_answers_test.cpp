@@ -106,7 +106,8 @@ std::string take(Asker& asker, const Step& step) {
         // Over the socket each limit is looked at by itself: the verdict is the same, not what it
         // says of the others.
         const Admission look = client.peek_all(asks);
-        return std::string(name_of(look.reason())) + " " + std::to_string(look.retry_after().count());
+        return std::string(name_of(look.reason())) + " " +
+               std::to_string(look.retry_after().count());
       }
       Admission made = client.acquire_all(asks);
       std::string text = all_of(made);

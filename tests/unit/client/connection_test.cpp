@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "shm/layout.hpp"
 #include "unit/client/fake_daemon.hpp"
 
 namespace cutwater::client {
@@ -45,7 +46,7 @@ TEST(Connection, SaysWhoItIsAndIsWelcomed) {
     EXPECT_FALSE(greeting->files[0]);
     EXPECT_LE(greeting->sent_ns, greeting->received_ns);
     EXPECT_EQ(daemon.hello.client_name, "a client of tests");
-    EXPECT_EQ(daemon.hello.layout.major, 1);
+    EXPECT_EQ(daemon.hello.layout.major, shm::kAbiMajor);
     EXPECT_EQ(daemon.hello.clock_ns, static_cast<std::uint64_t>(greeting->sent_ns));
   }
 }
