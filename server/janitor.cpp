@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "janitor.hpp"
 
+#include <cstdlib>
+#include <ctime>
+
 #include "debt_count.hpp"
 #include "reap.hpp"
 #include "shm/breaker.hpp"
@@ -147,7 +150,10 @@ void Janitor::tick(std::uint64_t now_ns) {
   if (view.slot_count > kSlotsCountedAtOnce) count_table(kSlotsPerTick);   // others: when asked
   look_at_places(now_ns);
   look_at_breakers();
-  if (ticks_ % kTicksPerSecond == 0) look_at_names();
+  if (ticks_ % kTicksPerSecond == 0) {
+    look_at_names();
+    look_at_calendars();
+  }
   if (ticks_ % kTicksPerMinute == 0) compare_rules();
 }
 
@@ -159,6 +165,36 @@ void Janitor::look_at_breakers() {
   for (std::uint32_t i = 0; i < view.breaker_count; ++i) {
     if (shm::breaker_needs_tick(view, i)) static_cast<void>(shm::tick_breaker(view, i, stripe));
   }
+}
+
+/// A renewal that is Busy (a change is not in force yet) is tried again a second later.
+void Janitor::look_at_calendars() {
+  const shm::View& view = memory_.view();
+  shm::Publisher& publisher = memory_.publisher();
+  if (view.clock.is_stepped()) return;
+  const std::int64_t due = publisher.renew_at();
+  if (due == rule::kNeverNs) return;                       // no calendars
+  const std::int64_t now = view.clock.now();
+  timespec wall{};
+  ::clock_gettime(CLOCK_REALTIME, &wall);
+  const std::int64_t offset = wall.tv_sec * 1'000'000'000LL + wall.tv_nsec - now;
+  if (std::abs(offset - publisher.wall_offset()) > kClockSetNs) {
+    log_.info("the wall clock was set by {} ms: calendar edges are written anew",
+              (offset - publisher.wall_offset()) / 1'000'000);
+    publisher.set_wall_offset(offset);
+    renewal_owed_ = true;
+  }
+  if (!renewal_owed_ && now < due) return;
+  const auto report = publisher.renew();
+  if (!report) {
+    if (report.error().code() != Errc::Busy) {
+      log_.error("calendar edges cannot be written anew: {}; the last period goes on repeating",
+                 report.error().text());
+    }
+    return;
+  }
+  renewal_owed_ = false;
+  rules_published();
 }
 
 void Janitor::look_at_names() {

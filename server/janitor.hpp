@@ -2,7 +2,9 @@
 // What the daemon does without being asked, ten times a second, each time a bounded piece:
 // gives back what the dead held, sweeps buckets of rules that are gone, counts how full the table
 // is, says when keys find no place, compares the rules with their checksum, notices names that
-// somebody removed, and beats.
+// somebody removed, writes new calendar edges before the known ones run out and when the wall clock
+// was set, and beats. (On a stepped clock edges stay as they were published: the last period
+// repeats, as in memory.)
 //
 // Reaping: a pidfd that fires is acted on at once; orphans are looked for in /proc/PID/maps after
 // 5 s, by a thread of its own: maps of a process that hangs in the kernel can hold their reader.
@@ -35,6 +37,8 @@ class Janitor {
   static constexpr std::uint64_t kSayNoPlaceNs = 60'000'000'000;
   static constexpr std::uint32_t kTicksPerSecond = 10;
   static constexpr std::uint32_t kTicksPerMinute = 600;
+  /// The wall clock was set when it moved this far against the segment's clock.
+  static constexpr std::int64_t kClockSetNs = 50'000'000;
 
   Janitor(asio::io_context& loop, Memory& memory, Log& log);
 
@@ -72,6 +76,7 @@ class Janitor {
   void reap_row(shm::RowGrant row);
   void look_at_maps(const RowAction& action);
   void look_at_breakers();
+  void look_at_calendars();
   void look_at_names();
   void look_at_places(std::uint64_t now_ns);
   void compare_rules();
@@ -94,6 +99,7 @@ class Janitor {
   std::vector<NoPlace> no_place_;                            ///< by limit
   std::uint32_t next_limit_ = 0;
   bool names_lost_ = false;
+  bool renewal_owed_ = false;        ///< the wall clock was set, and nothing was published since
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   std::optional<asio::thread_pool> looker_;   // one thread, from the first look on; ends first
 };

@@ -40,7 +40,7 @@ class JanitorTest : public testing::Test {
     std::vector<std::string> remarks;
     janitor_.reset();
     memory_.reset();
-    memory_ = Memory::open(config_, {.stepped = true, .runtime_directory = {},
+    memory_ = Memory::open(config_, {.stepped = stepped_, .runtime_directory = {},
                                      .xdg_runtime_dir = {}}, remarks).value();
     janitor_ = std::make_unique<Janitor>(loop_, *memory_, *log_);
   }
@@ -93,6 +93,7 @@ class JanitorTest : public testing::Test {
 
   test::ScratchPlace place_;
   config::Config config_;
+  bool stepped_ = true;
   std::unique_ptr<Log> log_;
   asio::io_context loop_;
   std::unique_ptr<Memory> memory_;
@@ -197,6 +198,30 @@ TEST_F(JanitorTest, CountsHowFullTheTableIs) {
   shm::step_clock(view(), view().clock.now() + 2'000'000'000);
   ticks(1);
   EXPECT_EQ(janitor_->fill().in_debt, 0U);
+}
+
+TEST_F(JanitorTest, WritesCalendarEdgesAnewWhenTheWallClockWasSet) {
+  janitor_.reset();
+  memory_.reset();
+  config_.limits[0].windows[0] = {.kind = rule::WindowKind::Calendar,
+                                  .rate_count = 10,
+                                  .rate_period_ns = 0,
+                                  .burst = 10,
+                                  .unit = rule::CalendarUnit::Minute,
+                                  .zone = "UTC"};
+  stepped_ = false;
+  open();
+  const std::int64_t real = memory_->publisher().wall_offset();
+  memory_->publisher().set_wall_offset(real - 3'600'000'000'000);  // as if it was an hour earlier
+  ASSERT_TRUE(test::eventually([&] { return memory_->publisher().renew().ok(); }));
+  const std::uint64_t before = view().current();
+
+  EXPECT_TRUE(test::eventually([&] {  // Busy until the first publication is in force
+    ticks(Janitor::kTicksPerSecond);
+    return view().current() != before;
+  }));
+
+  EXPECT_LT(std::abs(memory_->publisher().wall_offset() - real), Janitor::kClockSetNs);
 }
 
 TEST_F(JanitorTest, Beats) {
