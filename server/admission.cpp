@@ -65,7 +65,8 @@ Admission admit(const wire::Hello& hello, const config::Peer& peer, const config
     out.refused = true;
     out.reason = fmt::format(
         "uid {} (gid {}) is not in access.ask, map, look or steer; add the user or one of its "
-        "groups to access.ask, or add the user to a group that is there (cutwater-clients by default)",
+        "groups to access.ask, or add the user to a group that is there (cutwater-clients by "
+        "default)",
         peer.uid, peer.gid);
     return out;
   }

@@ -3,9 +3,9 @@
 // was last spoken of in the log. Keeps one peer from costing the others more than its share.
 //
 // Bounds: listen.max-connections for all, max-connections-per-peer for one uid; more than
-// kMaxFailedHellos in a minute and further connections are closed without an answer until the minute is over; a
-// source's misdeeds are logged once a minute, the others counted. Entries without connections are
-// dropped after a minute of quiet, at most kMaxSources are kept.
+// kMaxFailedHellos in a minute and further connections are closed without an answer until the
+// minute is over; a source's misdeeds are logged once a minute, the others counted. Entries without
+// connections are dropped after a minute of quiet, at most kMaxSources are kept.
 // Pure: time goes in as a number. Thread safety: one thread.
 #pragma once
 #include <cstdint>

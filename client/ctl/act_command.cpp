@@ -113,7 +113,14 @@ Exit run_journal_list(const Settings& settings) {
   wire::Value document = look->document();
   document.set("journal", wire::Value::Array(rows->begin(), rows->end()));
   Table table(
-      {{"ID", Table::Align::Right}, {"STATE"}, {"ACT"}, {"LIMIT"}, {"KEY"}, {"UNTIL"}, {"BY"}, {"NOTE"}});
+      {{"ID", Table::Align::Right},
+       {"STATE"},
+       {"ACT"},
+       {"LIMIT"},
+       {"KEY"},
+       {"UNTIL"},
+       {"BY"},
+       {"NOTE"}});
   for (const wire::Value& row : *rows) {
     const auto shown = [&row](const char* field) {
       const std::string text = text_at(row, field);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The commands of cutwaterctl: each answers on standard output and returns the exit code
-// (ctl/exit_code.hpp). Those that change something let the daemon do it (ctl/steer.hpp). Thread safety: one thread.
+// (ctl/exit_code.hpp). Those that change something let the daemon do it (ctl/steer.hpp).
+// Thread safety: one thread.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -30,8 +31,8 @@ Exit run_limit_explain(const Settings& settings, const std::string& name, const 
 /// Keys as the limit's `show-keys` allows.
 Exit run_limit_top(const Settings& settings, const std::string& name);
 
-/// An act on one key of a limit, or on the limit. Acts need the daemon and the right to steer; bans,
-/// overrides and shadow are journalled and come back after a reboot.
+/// An act on one key of a limit, or on the limit. Acts need the daemon and the right to steer;
+/// bans, overrides and shadow are journalled and come back after a reboot.
 struct KeyAct {
   std::string limit, key, note;
   std::uint64_t for_ns = 0;  ///< 0 = until undone

@@ -43,7 +43,8 @@ std::vector<Change> changes_between(std::map<std::string, std::string> running,
   for (const config::Value& value : next.values) {
     const auto found = running.find(value.path);
     if (found == running.end()) {
-      changes.push_back({value.path, "", value.text, config::where_text(value.place, next.file_name)});
+      changes.push_back(
+          {value.path, "", value.text, config::where_text(value.place, next.file_name)});
       continue;
     }
     if (found->second != value.text) {

@@ -37,8 +37,8 @@ Exit print_text(const std::string& text);
 
 /// `cutwaterctl: TEXT` on standard error.
 void note(const std::string& text);
-/// note(error.text()) and its exit code. With -o json also a document {error: {code, text, exit}} on
-/// standard output, so that a script reads one stream.
+/// note(error.text()) and its exit code. With -o json also a document {error: {code, text, exit}}
+/// on standard output, so that a script reads one stream.
 Exit complain(const Settings& settings, const Error& error);
 /// The same for a refusal that is no Error of ours, such as a daemon's verdict.
 Exit complain(const Settings& settings, std::string_view code, const std::string& text, Exit exit);

@@ -21,7 +21,7 @@ namespace {
 constexpr std::uint64_t kWaiterMask = 0xffff'ffff;
 }
 
-/// The count carries the life of the process: a forked child does not inherit its parent's sleepers.
+/// The count carries the life of the process: a forked child has none of its parent's sleepers.
 bool begin_waiting(LimitState& state) noexcept {
   const std::uint64_t life = process_life() << 32;
   // relaxed, all: a bound on a number, nothing is read because of it.

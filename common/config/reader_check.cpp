@@ -15,7 +15,7 @@ constexpr std::uint64_t kRulesPerLimit = 4;
 constexpr std::uint64_t kFirstPatterns = 16;         // of capacity.overrides may all be patterns,
 constexpr std::uint64_t kOverridesPerPattern = 16;   // and of the others one in so many
 constexpr std::size_t kMaxCalendars = 64;
-constexpr std::size_t kMaxCompared = 1024;           // sets of windows of one limit; bounds the time
+constexpr std::size_t kMaxCompared = 1024;  // sets of windows of one limit; bounds the time
 
 }  // namespace
 

@@ -8,8 +8,9 @@
 //   counters  limit allowed refused tokens no_place degraded undone waited contention
 //             shadow_refused banned charged uncharged credited drained unlimited overridden
 //   limits    limit kind mode windows on_full max_wait_ns max_waiting max_debt thread_lease
-//             overrides patterns show_keys, and of the first window rate_count rate_period_ns burst;
-//             windows: [{count, period_ns or calendar and zone, burst}, ...]; none without a bucket
+//             overrides patterns show_keys, and of the first window rate_count rate_period_ns
+//             burst; windows: [{count, period_ns or calendar and zone, burst}, ...], none when
+//             there is no bucket
 //   limit     both of one limit as one row; with a key also `key`, and `answer`: a map of
 //             reason allowed remaining retry_after_ns reset_after_ns window hint shadow would?
 //             extrapolated overflow degraded by (limit, override) unlimited

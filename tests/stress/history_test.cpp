@@ -77,7 +77,7 @@ TEST_F(History, SlicesStayDisjoint) {
         }
         case 2: {
           if (!chance.one_in(8)) break;
-          settings[which].windows[0].burst = 1 + chance.below(8);       // same scale: the axis goes on
+          settings[which].windows[0].burst = 1 + chance.below(8);  // same scale: the axis goes on
           world.publish(settings);
           ++reloads_;
           break;

@@ -17,9 +17,9 @@
 // ClientOptions::ask_timeout. Several threads share one connection; there is no thread of ours.
 //
 // Without a daemon, at open() or later, ClientOptions::if_absent answers, marked degraded(). A
-// client that maps the memory needs no daemon and goes on. Whatever it is, the client attaches again
-// by itself, on a caller's slow path, at growing intervals of at most 1 s: to a daemon that is there
-// again, to a memory that superseded the old one. Every change of this kind is one line of the log.
+// client that maps the memory needs no daemon and goes on. Whatever it is, the client attaches
+// again by itself, on a caller's slow path, at growing intervals of at most 1 s: to a daemon that
+// is there again, to a memory that superseded the old one. Each such change is one line of the log.
 //
 // fork(): children go on deciding in the inherited mapping with the same objects; a child that asks
 // over the socket opens a session of its own at its first ask. The library never touches the

@@ -44,8 +44,8 @@ class Limit;
 
 /// One key of one limit, resolved once. It keeps the key's bytes in this process's memory, for
 /// overrides by pattern that a reload may bring and for a time without mapped memory; they are
-/// cleared with the last copy of the handle. A value: copy it freely; it re-resolves by itself when the
-/// entry moved.
+/// cleared with the last copy of the handle. A value: copy it freely; it re-resolves by itself when
+/// the entry moved.
 class CUTWATER_EXPORT Key {
  public:
   Key(const Key& other) noexcept;

@@ -109,7 +109,8 @@ TEST(Schema, HelpNamesEveryKeyWithItsDefault) {
   }
   EXPECT_NE(help.find("\n  sliding-window-size: 1..65535 calls or 100ms..24h; changed by reload\n"),
             std::string::npos);
-  EXPECT_NE(help.find(" Default:\n      10s; under resilience4j 100.\n"), std::string::npos) << help;
+  EXPECT_NE(help.find(" Default:\n      10s; under resilience4j 100.\n"), std::string::npos)
+      << help;
   for (std::size_t at = 0; at < help.size();) {
     const std::size_t end = help.find('\n', at);
     EXPECT_LE(end - at, 120U) << help.substr(at, end - at);
