@@ -95,13 +95,16 @@ TEST(ScenesOfRules, S65APublishedChangeWaitsForItsMoment) {
   rule::LimitSettings fast = slow;
   fast.windows[0].rate_count = 20;
   constexpr std::int64_t kZero = 1'000'000'000, kMs = 1'000'000, kMoment = kZero + 500 * kMs;
-  const shm::RuleRecord old = shm::fresh_rule(slow, 0, kZero, false);
-
-  const shm::RuleRecord changed = shm::keep_used(old, fast, kMoment);
-
   const auto n_at = [](const shm::RuleRecord& record, std::int64_t t) {
     return rule::units_at(shm::read_piece_at(record, t), t);
   };
+  const shm::RuleRecord old =
+      shm::fresh_rule(shm::wish_of(slow, slow.windows[0]), {}, kZero, 0, {}).value();
+
+  const shm::RuleRecord changed =
+      shm::changed_rule(old, shm::wish_of(fast, fast.windows[0]), rule::OnChange::KeepUsed,
+                        n_at(old, kMoment), kMoment);
+
   const rule::Units one = rule::Units{1} << old.f;
   ASSERT_EQ(changed.f, old.f);
   for (const std::int64_t t : {kZero + 400 * kMs, kMoment - kMs, kMoment - 1, kMoment}) {
