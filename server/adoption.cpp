@@ -7,7 +7,9 @@
 #include <fmt/format.h>
 
 #include "shm/image.hpp"
+#include "shm/memory_files.hpp"
 #include "shm/process_table.hpp"
+#include "shm/supersede.hpp"
 
 namespace cutwater::server {
 
@@ -19,40 +21,42 @@ std::string_view word_of(shm::ClockKind clock) {
   return clock == shm::ClockKind::Stepped ? "stepped" : "boottime";
 }
 
-/// Why a memory that is whole in itself is not the one this configuration asks for; empty: it is.
-std::string misfit(const shm::Segment& segment, const shm::SegmentOptions& options) {
+/// Why a memory that is whole in itself is not to be used at all; empty: it may be.
+std::string unusable(const shm::Segment& segment, const shm::SegmentOptions& options) {
   const auto clock =
       static_cast<shm::ClockKind>(segment.header(shm::FileKind::Rules).clock);
   if (clock != options.clock) {
     return fmt::format("its clock is {}, this daemon was started with {}", word_of(clock),
                        word_of(options.clock));
   }
-  const shm::Capacity found = segment.capacity();
-  const auto differs = [](const char* name, std::uint64_t there, std::uint64_t here) {
-    return fmt::format("capacity.{} was {} there and is {} here", name, there, here);
-  };
-  if (found.limits != options.capacity.limits) {
-    return differs("limits", found.limits, options.capacity.limits);
-  }
-  if (found.processes != options.capacity.processes) {
-    return differs("processes", found.processes, options.capacity.processes);
-  }
-  if (found.stripes != options.capacity.stripes) {
-    return differs("stripes", found.stripes, options.capacity.stripes);
-  }
-  if (found.events != options.capacity.events) {
-    return differs("events", found.events, options.capacity.events);
-  }
-  // Keys are rounded up to whole groups: what they take decides.
-  if (shm::file_length(found, shm::FileKind::State) !=
-      shm::file_length(options.capacity, shm::FileKind::State)) {
-    return differs("keys", found.keys, options.capacity.keys);
-  }
   const shm::View& view = segment.view();
-  const std::uint64_t current = view.current();
-  if ((current & shm::kCurrentSupersededBit) != 0) return "it was superseded by another memory";
-  if (!shm::image_is_whole(view, static_cast<int>(current & shm::kCurrentImageBit))) {
+  if (!shm::image_is_whole(view, static_cast<int>(view.current() & shm::kCurrentImageBit))) {
     return "the rules in it are damaged (checksum of the image)";
+  }
+  return {};
+}
+
+/// Why a usable memory is to be moved into another one; empty: it is what is asked for.
+std::string misfit(const shm::Segment& segment, const shm::Capacity& asked) {
+  if (shm::is_superseded(segment.view())) return "a former move was cut short";
+  const shm::Capacity found = segment.capacity();
+  const shm::Capacity wanted = shm::successor_capacity(segment.view(), asked);
+  struct Size { const char* name; std::uint64_t there, here, told; };
+  const Size sizes[] = {
+      {"limits", found.limits, wanted.limits, asked.limits},
+      {"processes", found.processes, wanted.processes, asked.processes},
+      {"stripes", found.stripes, wanted.stripes, asked.stripes},
+      {"events", found.events, wanted.events, asked.events},
+      {"overrides", found.overrides, wanted.overrides, asked.overrides},
+      {"tops", found.tops, wanted.tops, asked.tops},
+      {"calendars", found.calendars, wanted.calendars, asked.calendars},
+      {"breakers", found.breakers, wanted.breakers, asked.breakers},
+      {"breaker-memory", found.breaker_memory, wanted.breaker_memory, asked.breaker_memory},
+      {"keys", found.keys, wanted.keys, asked.keys},
+  };
+  for (const Size& size : sizes) {
+    if (size.there == size.here) continue;
+    return fmt::format("capacity.{} was {} there and is {} here", size.name, size.there, size.told);
   }
   return {};
 }
@@ -75,12 +79,6 @@ std::string attached_to(const shm::View& view) {
   return pids;
 }
 
-void remove_leftovers(int directory_fd) {
-  for (const char* name : {"rules.next", "state.next", "stats.next"}) {
-    ::unlinkat(directory_fd, name, 0);
-  }
-}
-
 Result<Birth> fresh(int directory_fd, const shm::SegmentOptions& options, Birth::Kind kind,
                     std::string reason, bool start_empty) {
   auto made = shm::Segment::create_files(directory_fd, options);
@@ -95,6 +93,21 @@ Result<Birth> fresh(int directory_fd, const shm::SegmentOptions& options, Birth:
   return Birth{std::move(*made), kind, std::move(reason), start_empty};
 }
 
+Result<Birth> adopt_or_move(int directory_fd, shm::Segment found,
+                            const shm::SegmentOptions& options) {
+  std::string reason = misfit(found, options.capacity);
+  if (reason.empty()) return Birth{std::move(found), Birth::Kind::Adopted, {}};
+  auto moved = shm::supersede(directory_fd, found, options);
+  if (moved) {
+    return Birth{std::move(moved->segment), Birth::Kind::Moved, std::move(reason), false,
+                 moved->copied};
+  }
+  const Error& why = moved.error();
+  const Errc code = why.code() == Errc::InvalidArgument ? Errc::InvalidConfig : why.code();
+  return Error(code, fmt::format("the memory found is to be moved ({}) and cannot be: {}; or put "
+                                 "the setting back", reason, why.text()));
+}
+
 }  // namespace
 
 Result<Birth> adopt_or_create(int directory_fd, const shm::SegmentOptions& options,
@@ -107,7 +120,8 @@ Result<Birth> adopt_or_create(int directory_fd, const shm::SegmentOptions& optio
   const bool cut_short = there("rules.next");
   const bool parts = there("state") || there("stats");
   const bool put_aside = there("rules.bad") || there("state.bad") || there("stats.bad");
-  remove_leftovers(directory_fd);
+  if (auto ended = shm::finish_renames(directory_fd); !ended) return ended.error();
+  shm::remove_next_files(directory_fd);
   if (shm::files_of_another_boot(directory_fd)) {
     if (auto gone = shm::discard_files(directory_fd); !gone) return gone.error();
     return fresh(directory_fd, options, Birth::Kind::AnotherBoot,
@@ -117,11 +131,13 @@ Result<Birth> adopt_or_create(int directory_fd, const shm::SegmentOptions& optio
   {
     auto found = shm::Segment::open_files(directory_fd, shm::Access::Owner);
     if (found) {
-      reason = misfit(*found, options);
-      if (reason.empty()) return Birth{std::move(*found), Birth::Kind::Adopted, {}, false};
+      reason = unusable(*found, options);
+      if (reason.empty()) return adopt_or_move(directory_fd, std::move(*found), options);
       // Whoever is attached goes on in the memory it has: with a second one both would admit the
-      // whole limit.
-      if (const std::string pids = attached_to(found->view()); !pids.empty()) {
+      // whole limit. In a superseded one nobody decides.
+      const std::string pids =
+          shm::is_superseded(found->view()) ? std::string() : attached_to(found->view());
+      if (!pids.empty()) {
         return Error(Errc::InvalidConfig,
                      fmt::format("{}, and processes still decide in that memory (pid {}); a new "
                                  "one beside it would admit every limit twice: stop them first, or "

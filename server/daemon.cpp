@@ -152,6 +152,39 @@ Result<std::unique_ptr<Memory>> open_memory(const config::Config& config, const 
   return Memory::open(config, plan, remarks);
 }
 
+/// What a memory of another size took over from the one before.
+void tell_move(Memory& of, Log& log) {
+  const shm::CopyReport& copied = of.copied();
+  log.info("memory in {}: moved into one of another size, nothing is forgotten ({}): {} keys in "
+           "debt, {} bans; debts of {} more keys went to what their limit's keys without a place "
+           "share; processes attach anew by themselves, breakers begin anew",
+           of.path(), of.birth_reason(), copied.entries, copied.bans, copied.shared);
+  if (copied.bans_lost > 0) {
+    log.error("{} bans found no place in the smaller memory: raise capacity.keys and ban anew what "
+              "the journal does not hold", copied.bans_lost);
+  }
+  of.note(shm::EventKind::DaemonTookOver, static_cast<std::uint32_t>(copied.entries),
+          "moved to another size");
+}
+
+void tell_birth(Memory& of, Log& log) {
+  switch (of.birth()) {
+    case Birth::Kind::Fresh: log.info("memory in {}: made anew", of.path()); break;
+    case Birth::Kind::Adopted:
+      log.info("memory in {}: adopted, nothing is forgotten", of.path());
+      break;
+    case Birth::Kind::Moved: tell_move(of, log); break;
+    case Birth::Kind::AnotherBoot:
+      log.warn("memory in {}: made anew: {}", of.path(), of.birth_reason());
+      break;
+    case Birth::Kind::SetAside:
+      log.error("memory in {}: made anew; what was found is kept as *.bad and was not usable: {}",
+                of.path(), of.birth_reason());
+      of.note(shm::EventKind::Damage, 0, "old memory set aside");
+      break;
+  }
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Daemon>> Daemon::start(config::Config config, ConfigSource source,
@@ -173,20 +206,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(config::Config config, ConfigSourc
   Memory& of = **memory;
   base.memory = std::move(*memory);
   for (const std::string& remark : remarks) log.info("{}", remark);
-  switch (of.birth()) {
-    case Birth::Kind::Fresh: log.info("memory in {}: made anew", of.path()); break;
-    case Birth::Kind::Adopted:
-      log.info("memory in {}: adopted, nothing is forgotten", of.path());
-      break;
-    case Birth::Kind::AnotherBoot:
-      log.warn("memory in {}: made anew: {}", of.path(), of.birth_reason());
-      break;
-    case Birth::Kind::SetAside:
-      log.error("memory in {}: made anew; what was found is kept as *.bad and was not usable: {}",
-                of.path(), of.birth_reason());
-      of.note(shm::EventKind::Damage, 0, "old memory set aside");
-      break;
-  }
+  tell_birth(of, log);
   if (config.instance.clock == config::Clock::Tsc && !stepped && !of.tsc()) {
     log.warn("instance.clock: tsc takes effect when the memory is next made anew");
   }
@@ -200,10 +220,12 @@ Result<std::unique_ptr<Daemon>> Daemon::start(config::Config config, ConfigSourc
   auto parts = std::make_unique<Parts>(std::move(config), std::move(source), around,
                                        std::move(base), log);
   Parts& all = *parts;
-  if (of.birth() == Birth::Kind::Adopted) {
+  if (of.inherits()) {
     const auto rows = all.janitor.adopt_rows(all.desk.moment().now_ns);
-    log.info("{} processes are attached still, {} rows of ended ones were given back", rows.kept,
-             rows.reaped);
+    if (of.birth() == Birth::Kind::Adopted) {
+      log.info("{} processes are attached still, {} rows of ended ones were given back", rows.kept,
+               rows.reaped);
+    }
   }
   if (socket) {
     all.socket = settings;
@@ -212,8 +234,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(config::Config config, ConfigSourc
                                                 all.desk.accepted(std::move(accepted));
                                               });
   }
-  const bool adopted = of.birth() == Birth::Kind::Adopted;
-  of.note(adopted ? shm::EventKind::DaemonTookOver : shm::EventKind::DaemonStarted,
+  of.note(of.inherits() ? shm::EventKind::DaemonTookOver : shm::EventKind::DaemonStarted,
           static_cast<std::uint32_t>(::getpid()), kVersion);
   return std::unique_ptr<Daemon>(new Daemon(std::move(parts)));
 }

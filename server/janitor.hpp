@@ -42,7 +42,9 @@ class Janitor {
 
   Janitor(asio::io_context& loop, Memory& memory, Log& log);
 
-  /// Rows a former daemon left: the living stay as they are, the others are given back.
+  /// Rows a former daemon left: the living stay as they are, the others are given back. In a memory
+  /// that was moved those of processes are all given back: they map the old one, and get a row of
+  /// this one when they attach anew.
   struct Adopted { std::uint32_t kept = 0, reaped = 0; };
   Adopted adopt_rows(std::uint64_t now_ns);
 

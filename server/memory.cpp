@@ -142,7 +142,7 @@ Result<void> Memory::open_descriptors() {
 }
 
 Result<void> Memory::publish(const config::Config& config) {
-  const bool adopted = birth_.kind == Birth::Kind::Adopted;
+  const bool adopted = birth_.inherits();
   publisher_ = std::make_unique<shm::Publisher>(view());
   rows_ = std::make_unique<shm::RowTable>(view(), !adopted);
   if (adopted) {

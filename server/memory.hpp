@@ -43,7 +43,9 @@ class Memory {
   const shm::Segment& segment() const noexcept { return birth_.segment; }
   const std::string& path() const noexcept { return directory_.path; }
   Birth::Kind birth() const noexcept { return birth_.kind; }
+  bool inherits() const noexcept { return birth_.inherits(); }
   const std::string& birth_reason() const noexcept { return birth_.reason; }
+  const shm::CopyReport& copied() const noexcept { return birth_.copied; }
   shm::Publisher& publisher() noexcept { return *publisher_; }
   const shm::Publisher& publisher() const noexcept { return *publisher_; }
   shm::RowTable& rows() noexcept { return *rows_; }

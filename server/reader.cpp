@@ -47,6 +47,7 @@ const char* birth_word(Birth::Kind kind) {
   switch (kind) {
     case Birth::Kind::Fresh: return "fresh";
     case Birth::Kind::Adopted: return "adopted";
+    case Birth::Kind::Moved: return "moved from one of another size";
     case Birth::Kind::AnotherBoot: return "fresh after a reboot";
     case Birth::Kind::SetAside: return "fresh, the old memory was set aside";
   }

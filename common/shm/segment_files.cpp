@@ -12,6 +12,7 @@
 #include "base/sync_point.hpp"
 #include "shm/directory.hpp"
 #include "shm/header.hpp"
+#include "shm/memory_files.hpp"
 #include "shm/segment.hpp"
 
 namespace cutwater::shm {
@@ -24,7 +25,6 @@ constexpr std::array<FileKind, 3> kRemoveOrder = {FileKind::Rules, FileKind::Sta
                                                   FileKind::Stats};
 
 std::string plain(FileKind file) { return std::string(name_of(file)); }
-std::string next(FileKind file) { return plain(file) + ".next"; }
 
 Error system_error(const std::string& what, int error_number) {
   return {Errc::System, what + ": " + std::strerror(error_number)};
@@ -35,12 +35,6 @@ Result<void> remove(int directory_fd, const std::string& name) {
     return system_error("cannot remove `" + name + "`", errno);
   }
   return {};
-}
-
-void remove_unfinished(int directory_fd) noexcept {
-  for (const char* name : {"rules.next", "state.next", "stats.next"}) {
-    unlinkat(directory_fd, name, 0);
-  }
 }
 
 Error no_room(int directory_fd, std::uint64_t needed) {
@@ -56,7 +50,7 @@ Error no_room(int directory_fd, std::uint64_t needed) {
 
 /// Makes one file with all its pages; 0 or an errno.
 int make_file(int directory_fd, FileKind file, std::uint64_t length, UniqueFd& out) {
-  const std::string name = next(file);
+  const std::string name = next_name(file);
   UniqueFd fd(openat(directory_fd, name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
                      0600));
   if (!fd) return errno;
@@ -75,8 +69,8 @@ Result<void> rename_into_place(int directory_fd) {
   if (auto removed = remove(directory_fd, plain(FileKind::Rules)); !removed) return removed;
   for (const FileKind file : kRenameOrder) {
     CUTWATER_SYNC_POINT("segment.before_rename");
-    if (renameat(directory_fd, next(file).c_str(), directory_fd, plain(file).c_str()) != 0) {
-      return system_error("cannot rename `" + next(file) + "`", errno);
+    if (renameat(directory_fd, next_name(file).c_str(), directory_fd, plain(file).c_str()) != 0) {
+      return system_error("cannot rename `" + next_name(file) + "`", errno);
     }
   }
   CUTWATER_SYNC_POINT("segment.renamed");
@@ -118,24 +112,42 @@ Result<SegmentFiles> open_files_for(int directory_fd, Access access) {
 
 }  // namespace
 
-Result<Segment> Segment::create_files(int directory_fd, const SegmentOptions& options) {
-  if (auto checked = check_capacity(options.capacity); !checked) return checked.error();
-  remove_unfinished(directory_fd);
+std::string next_name(FileKind file) { return plain(file) + ".next"; }
+
+void remove_next_files(int directory_fd) noexcept {
+  for (const FileKind file : kRemoveOrder) unlinkat(directory_fd, next_name(file).c_str(), 0);
+}
+
+Result<std::array<UniqueFd, 3>> make_next_files(int directory_fd,
+                                                const std::array<std::uint64_t, 3>& lengths) {
+  remove_next_files(directory_fd);
   std::array<UniqueFd, 3> fds;
   for (const FileKind file : kRemoveOrder) {
-    UniqueFd& fd = fds[static_cast<std::size_t>(file)];
-    const int error_number = make_file(directory_fd, file, file_length(options.capacity, file), fd);
+    const auto i = static_cast<std::size_t>(file);
+    const int error_number = make_file(directory_fd, file, lengths[i], fds[i]);
     if (error_number == 0) continue;
     for (UniqueFd& open_fd : fds) open_fd.reset();
-    remove_unfinished(directory_fd);   // first, so that "available" counts what was given back
-    if (error_number == ENOSPC) return no_room(directory_fd, shm::total_length(options.capacity));
-    return system_error("cannot make `" + next(file) + "`", error_number);
+    remove_next_files(directory_fd);   // first, so that "available" counts what was given back
+    if (error_number == ENOSPC) return no_room(directory_fd, lengths[0] + lengths[1] + lengths[2]);
+    return system_error("cannot make `" + next_name(file) + "`", error_number);
   }
+  return fds;
+}
+
+Result<Segment> Segment::create_files(int directory_fd, const SegmentOptions& options) {
+  if (auto checked = check_capacity(options.capacity); !checked) return checked.error();
+  std::array<std::uint64_t, 3> lengths{};
+  for (const FileKind file : kRemoveOrder) {
+    lengths[static_cast<std::size_t>(file)] = file_length(options.capacity, file);
+  }
+  auto made = make_next_files(directory_fd, lengths);
+  if (!made) return made.error();
+  const std::array<UniqueFd, 3>& fds = *made;
   auto segment = create({fds[0].get(), fds[1].get(), fds[2].get()}, options);
   if (segment) {
     if (auto renamed = rename_into_place(directory_fd); !renamed) segment = renamed.error();
   }
-  if (!segment) remove_unfinished(directory_fd);
+  if (!segment) remove_next_files(directory_fd);
   return segment;
 }
 
@@ -162,7 +174,7 @@ bool files_of_another_boot(int directory_fd) {
 }
 
 Result<void> discard_files(int directory_fd) {
-  remove_unfinished(directory_fd);
+  remove_next_files(directory_fd);
   for (const FileKind file : kRemoveOrder) {
     if (auto removed = remove(directory_fd, plain(file)); !removed) return removed;
   }
@@ -170,7 +182,7 @@ Result<void> discard_files(int directory_fd) {
 }
 
 Result<void> set_aside_files(int directory_fd) {
-  remove_unfinished(directory_fd);
+  remove_next_files(directory_fd);
   for (const FileKind file : kRemoveOrder) {
     const std::string name = plain(file), bad = plain(file) + ".bad";
     if (renameat(directory_fd, name.c_str(), directory_fd, bad.c_str()) != 0 && errno != ENOENT) {

@@ -132,7 +132,7 @@ TEST_F(Adoption, DamagedRulesAreNotBelieved) {
   EXPECT_NE(birth.reason.find("checksum of the image"), std::string::npos);
 }
 
-TEST_F(Adoption, OtherCapacitiesAreSaidWithBothNumbers) {
+TEST_F(Adoption, C129OtherCapacitiesAreMovedToAndSaidWithBothNumbers) {
   struct Change { std::function<void(shm::Capacity&)> make; const char* reason; };
   const Change changes[] = {
       {[](shm::Capacity& c) { c.keys = 4096; }, "capacity.keys was 1024 there and is 4096 here"},
@@ -142,21 +142,67 @@ TEST_F(Adoption, OtherCapacitiesAreSaidWithBothNumbers) {
       {[](shm::Capacity& c) { c.stripes = 3; }, "capacity.stripes was 2 there and is 3 here"},
       {[](shm::Capacity& c) { c.events = 2048; },
        "capacity.events was 1024 there and is 2048 here"},
+      {[](shm::Capacity& c) { c.overrides = 17; },
+       "capacity.overrides was 4096 there and is 17 here"},
+      {[](shm::Capacity& c) { c.tops = 0; }, "capacity.tops was 64 there and is 0 here"},
+      {[](shm::Capacity& c) { c.calendars = 3; }, "capacity.calendars was 64 there and is 3 here"},
+      {[](shm::Capacity& c) { c.breakers = 9; }, "capacity.breakers was 64 there and is 9 here"},
+      {[](shm::Capacity& c) { c.breaker_memory = 65536; },
+       "capacity.breaker-memory was 524288 there and is 65536 here"},
   };
   for (const Change& change : changes) {
-    get();
+    const std::string first = uuid(get());
     const shm::Capacity before = options_.capacity;
     change.make(options_.capacity);
 
     const Birth birth = get();
 
-    EXPECT_EQ(birth.kind, Birth::Kind::SetAside);
+    EXPECT_EQ(birth.kind, Birth::Kind::Moved) << change.reason;
+    EXPECT_FALSE(birth.start_empty);
     EXPECT_EQ(birth.reason, change.reason);
+    EXPECT_NE(uuid(birth), first);
+    EXPECT_FALSE(there("rules.bad") || there("rules.next"));
+    EXPECT_EQ(get().kind, Birth::Kind::Adopted) << change.reason;
     options_.capacity = before;
-    get();
+    EXPECT_EQ(get().kind, Birth::Kind::Moved) << change.reason;
   }
 }
 
+TEST_F(Adoption, KeysAreNeverFewerThanTheMemoryBeganWith) {
+  options_.capacity.keys = 4096;
+  get();
+  options_.capacity.keys = 1024;
+
+  const Birth birth = get();
+
+  EXPECT_EQ(birth.kind, Birth::Kind::Adopted);
+  EXPECT_EQ(birth.segment.capacity().keys, 4096U);
+}
+
+TEST_F(Adoption, C129WhatIsInUseAndDoesNotFitIsRefusedWithTheNumberToSet) {
+  options_.capacity.processes = 32;
+  {
+    const Birth larger = get();
+    shm::RowTable table(larger.segment.view(), false);
+    for (int i = 0; i < 20; ++i) {
+      ASSERT_TRUE(table.grant({.kind = shm::RowKind::Process, .pid = 1, .name = "test"}));
+    }
+  }
+  options_.capacity.processes = 16;
+
+  auto refused = adopt_or_create(folder_.get(), options_, rule::Initial::Empty);
+
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), Errc::InvalidConfig);
+  EXPECT_NE(refused.error().text().find("set capacity.processes to at least 20"),
+            std::string::npos)
+      << refused.error().text();
+  EXPECT_FALSE(there("rules.next") || there("state.next") || there("stats.next"));
+  options_.capacity.processes = 32;
+  EXPECT_EQ(get().kind, Birth::Kind::Adopted) << "nothing was changed";
+}
+
+// Another clock: there a copy would mean nothing.
 TEST_F(Adoption, AMemoryThatProcessesDecideInIsNotSetAside) {
   const auto pid = static_cast<std::uint32_t>(::getpid());
   shm::RowGrant row;
@@ -170,14 +216,14 @@ TEST_F(Adoption, AMemoryThatProcessesDecideInIsNotSetAside) {
     ASSERT_TRUE(granted) << granted.error().text();
     row = *granted;
   }
-  options_.capacity.keys = 4096;
+  options_.clock = shm::ClockKind::Stepped;
 
   auto refused = adopt_or_create(folder_.get(), options_, rule::Initial::Empty);
 
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), Errc::InvalidConfig);
   EXPECT_NE(refused.error().text().find(std::to_string(pid)), std::string::npos);
-  options_.capacity.keys = 1024;
+  options_.clock = shm::ClockKind::Boottime;
   {
     const Birth same = get();
     EXPECT_EQ(same.kind, Birth::Kind::Adopted);
@@ -185,7 +231,7 @@ TEST_F(Adoption, AMemoryThatProcessesDecideInIsNotSetAside) {
     rows.mark_dead(row);
     rows.free(row);
   }
-  options_.capacity.keys = 4096;
+  options_.clock = shm::ClockKind::Stepped;
   EXPECT_EQ(get().kind, Birth::Kind::SetAside);
 }
 
@@ -241,14 +287,18 @@ TEST_F(Adoption, AnotherClockIsSaid) {
             std::string::npos);
 }
 
-TEST_F(Adoption, ASupersededMemoryIsNotTakenOver) {
-  {
-    const Birth birth = get();
-    __atomic_fetch_or(&birth.segment.view().rules_control->current, shm::kCurrentSupersededBit,
-                      __ATOMIC_SEQ_CST);
-  }
+// Of a move that was killed after the old memory was marked.
+TEST_F(Adoption, ASupersededMemoryIsMovedAgainAlsoWithTheSizesItHas) {
+  const Birth old = get();
+  __atomic_fetch_or(&old.segment.view().rules_control->current, shm::kCurrentSupersededBit,
+                    __ATOMIC_SEQ_CST);
 
-  EXPECT_NE(get().reason.find("superseded"), std::string::npos);
+  const Birth birth = get();
+
+  EXPECT_EQ(birth.kind, Birth::Kind::Moved);
+  EXPECT_EQ(birth.reason, "a former move was cut short");
+  EXPECT_NE(uuid(birth), uuid(old));
+  EXPECT_EQ(get().kind, Birth::Kind::Adopted);
 }
 
 TEST_F(Adoption, ALinkInPlaceOfAFileEndsTheStart) {
