@@ -105,6 +105,7 @@ struct Daemon::Parts {
 
   void add_status(wire::Value& row);
   asio::awaitable<void> tick();
+  void give_names_back();
   asio::awaitable<void> obey_signals();
   void published();
   void watch_file();
@@ -128,6 +129,7 @@ struct Daemon::Parts {
   asio::signal_set signals;
   asio::steady_timer timer, farewell;
   SocketSettings socket;
+  std::uint64_t name_tries = 0;        ///< seconds that the memory's names have been lost
   bool stopping = false;
 };
 
@@ -281,6 +283,7 @@ asio::awaitable<void> Daemon::Parts::tick() {
     desk.tick();
     if (ticks % Janitor::kTicksPerSecond == 0) {
       if (listener) listener->keep_in_place(socket);
+      give_names_back();
       acts->tick();
     }
     if (ticks % Janitor::kTicksPerMinute == 0) {
@@ -293,6 +296,33 @@ asio::awaitable<void> Daemon::Parts::tick() {
       watchdog_due = now + *watchdog_period;
     }
   }
+}
+
+/// A memory without its names would be lost to the next daemon: it moves to files that have them.
+/// Tried at once, then each minute; each second while nobody decides.
+void Daemon::Parts::give_names_back() {
+  if (!janitor.names_lost()) {
+    name_tries = 0;
+    return;
+  }
+  if (name_tries++ % 60 != 0 && !memory->superseded()) return;
+  auto moved = memory->move_to_named_files();
+  if (!moved) {
+    log.error("the memory in {} cannot be moved to files with its names: {}; {}, and the next "
+              "daemon will not find this memory", memory->path(), moved.error().text(),
+              memory->superseded() ? "nobody decides in it, tried again each second"
+                                   : "all go on in it, tried again each minute");
+    return;
+  }
+  name_tries = 0;
+  janitor.memory_replaced();
+  desk.memory_replaced();
+  log.info("memory in {}: moved to newly named files, nothing is forgotten: {} keys in debt, {} "
+           "bans; debts of {} more keys went to what their limit's keys without a place share; "
+           "processes attach anew by themselves, breakers begin anew",
+           memory->path(), moved->entries, moved->bans, moved->shared);
+  memory->note(shm::EventKind::DaemonTookOver, static_cast<std::uint32_t>(::getpid()),
+               "moved to new names");
 }
 
 asio::awaitable<void> Daemon::Parts::obey_signals() {

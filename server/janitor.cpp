@@ -201,13 +201,23 @@ void Janitor::look_at_calendars() {
 void Janitor::look_at_names() {
   const bool lost = !memory_.names_in_place();
   if (lost && !names_lost_) {
-    log_.error("somebody removed or replaced memory files in {}: attached and new clients go on, "
-               "but the next daemon will not find this memory; restart cutwaterd when a fresh "
-               "start is acceptable, and keep tidy-ups away from there (RemoveIPC, tmp cleaners)",
-               memory_.path());
+    log_.error("somebody removed or replaced memory files in {}: keep tidy-ups away from there "
+               "(RemoveIPC, tmp cleaners)", memory_.path());
     memory_.note(shm::EventKind::Damage, 0, "memory file names lost");
   }
   names_lost_ = lost;
+}
+
+void Janitor::memory_replaced() {
+  state_identity_ = memory_.state_identity();
+  rules_published();
+  next_counted_ = 0;
+  counting_ = {};
+  names_lost_ = false;
+  for (const shm::RowInfo& info : memory_.rows().in_use()) {
+    if (info.index < shm::kFirstClientRow || info.word.kind != shm::RowKind::Process) continue;
+    carry_out(book_.process_ended(info.index));
+  }
 }
 
 /// An answer that on-full gave is not the rule's: the operator is told, once a minute and limit.

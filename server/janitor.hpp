@@ -71,6 +71,9 @@ class Janitor {
   /// From the last complete count of the table; a small table is counted anew, at most once a tick.
   const rows::TableFill& fill();
   bool names_lost() const noexcept { return names_lost_; }
+  /// The memory was moved to other files: processes map the old ones, so their rows are given back;
+  /// they get new ones when they attach anew.
+  void memory_replaced();
   std::uint64_t repairs() const noexcept { return repairs_; }
 
  private:

@@ -7,6 +7,7 @@
 #include <ctime>
 #include <fstream>
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -110,7 +111,11 @@ Result<std::unique_ptr<Memory>> Memory::open(const config::Config& config, const
       new Memory(std::move(*directory), std::move(*lock), std::move(*birth)));
   if (auto locked = lock_state(config, memory->segment(), remarks); !locked) return locked.error();
   if (auto opened = memory->open_descriptors(); !opened) return opened.error();
-  if (auto published = memory->publish(config); !published) return published.error();
+  memory->lock_memory_ = config.instance.lock_memory != config::LockMemory::No;
+  const Rules rules{config.limits, config.breakers, config.hash};
+  if (auto published = memory->publish(rules, memory->birth_.inherits()); !published) {
+    return published.error();
+  }
   if (auto row = memory->take_daemon_row(); !row) return row.error();
   return memory;
 }
@@ -141,19 +146,64 @@ Result<void> Memory::open_descriptors() {
   return {};
 }
 
-Result<void> Memory::publish(const config::Config& config) {
-  const bool adopted = birth_.inherits();
+/// The same numbers name the new files: a greeting under way sends these.
+Result<void> Memory::reopen_descriptors() {
+  for (auto* files : {&client_files_, &reader_files_}) {
+    auto opened = shm::open_descriptors(directory_.fd.get(), files == &reader_files_);
+    if (!opened) return opened.error();
+    for (std::size_t i = 0; i < files->size(); ++i) {
+      const shm::UniqueFd fd((*opened)[i]);
+      if (::dup3(fd.get(), (*files)[i], O_CLOEXEC) < 0) {
+        return Error(Errc::System, fmt::format("dup3: {}", std::strerror(errno)));
+      }
+    }
+  }
+  return {};
+}
+
+Result<shm::CopyReport> Memory::move_to_named_files() {
+  for (const char* name : {"rules", "state", "stats"}) {
+    struct stat found {};
+    const bool there = ::fstatat(directory_.fd.get(), name, &found, AT_SYMLINK_NOFOLLOW) == 0;
+    if (there && S_ISDIR(found.st_mode)) {
+      return Error(Errc::NotOurs, fmt::format("a directory is in the way: {}", name));
+    }
+  }
+  const std::uint64_t current = view().current();
+  const auto* image = reinterpret_cast<const shm::ImageHead*>(
+      view().image[current & shm::kCurrentImageBit]);
+  const Rules rules{publisher_->limits(), publisher_->breakers(), image->config_hash};
+  const shm::FileHeader& header = birth_.segment.header(shm::FileKind::Rules);
+  const shm::SegmentOptions options{.capacity = birth_.segment.capacity(),
+                                    .clock = static_cast<shm::ClockKind>(header.clock),
+                                    .tsc = tsc(),
+                                    .huge_pages = header.page_kind != 0};
+  auto moved = shm::supersede(directory_.fd.get(), birth_.segment, options);
+  if (!moved) return moved.error();
+  birth_.segment = std::move(moved->segment);
+  if (lock_memory_) {
+    // As at the start; a refusal was told there.
+    const auto* base = reinterpret_cast<const std::uint8_t*>(view().state_control) - shm::kPage;
+    static_cast<void>(::mlock(base, birth_.segment.header(shm::FileKind::State).total_length));
+  }
+  if (auto opened = reopen_descriptors(); !opened) return opened.error();
+  if (auto published = publish(rules, true); !published) return published.error();
+  if (auto row = take_daemon_row(); !row) return row.error();
+  return moved->copied;
+}
+
+Result<void> Memory::publish(const Rules& rules, bool inherits) {
   publisher_ = std::make_unique<shm::Publisher>(view());
-  rows_ = std::make_unique<shm::RowTable>(view(), !adopted);
-  if (adopted) {
+  rows_ = std::make_unique<shm::RowTable>(view(), !inherits);
+  if (inherits) {
     wait_until_ready(view(), *publisher_);
     while (!publisher_->sweep(kSweepSlots)) wait_until_ready(view(), *publisher_);
     publisher_->announce_takeover();
   }
   publisher_->set_all_floors_empty(birth_.start_empty);
-  publisher_->set_breakers(config.breakers);
+  publisher_->set_breakers(rules.breakers);
   for (int i = 0; i < kPublishTries; ++i) {
-    auto report = publisher_->publish(config.limits, config.hash);
+    auto report = publisher_->publish(rules.limits, rules.hash);
     if (report) {
       publisher_->set_all_floors_empty(false);   // limits added later are not of the lost memory
       return {};

@@ -23,6 +23,7 @@
 #include "shm/process_table.hpp"
 #include "shm/publisher.hpp"
 #include "shm/segment.hpp"
+#include "shm/supersede.hpp"
 
 namespace cutwater::server {
 
@@ -66,6 +67,12 @@ class Memory {
 
   /// True while the directory still names all three files.
   bool names_in_place() const;
+  /// Into files of the same size that have the names again (C050), by shm/supersede.hpp: what is
+  /// owed comes along, breakers begin anew. Whoever maps the old ones attaches anew. view() and the
+  /// numbers of descriptors() stay valid, what was made from the old view does not. An error with
+  /// superseded() false: nothing was changed; true: nobody decides until another try succeeds.
+  Result<shm::CopyReport> move_to_named_files();
+  bool superseded() const noexcept { return shm::is_superseded(view()); }
 
   /// Seconds since 1970 by the segment's own reckoning: the system's clock, or, on a stepped clock,
   /// the step.
@@ -78,7 +85,15 @@ class Memory {
  private:
   Memory(shm::MemoryDirectory directory, shm::UniqueFd lock, Birth birth);
   Result<void> open_descriptors();
-  Result<void> publish(const config::Config& config);
+  Result<void> reopen_descriptors();
+  /// What is in force.
+  struct Rules {
+    std::vector<rule::LimitSettings> limits;
+    std::vector<rule::BreakerSettings> breakers;
+    std::uint64_t hash = 0;
+  };
+  /// `inherits`: rules, rows and debts of before are in the memory.
+  Result<void> publish(const Rules& rules, bool inherits);
   Result<void> take_daemon_row();
 
   shm::MemoryDirectory directory_;
@@ -87,6 +102,7 @@ class Memory {
   std::unique_ptr<shm::Publisher> publisher_;
   std::unique_ptr<shm::RowTable> rows_;
   shm::RowGrant daemon_row_;
+  bool lock_memory_ = false;
   std::array<int, 3> client_files_{-1, -1, -1}, reader_files_{-1, -1, -1};
 };
 

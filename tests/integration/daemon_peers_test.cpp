@@ -229,29 +229,39 @@ TEST_F(Peers, C058AnOwnerWhosePidIsNotVisibleLivesAsLongAsItsConnection) {
   EXPECT_EQ(answer, "connection, then gone");
 }
 
-TEST_F(Peers, C050RemovedNamesAreSaidOnceAndNewClientsStillAttach) {
+TEST_F(Peers, C050RemovedNamesAreSaidOnceAndTheMemoryMovesToNamedFiles) {
   start("");
-  const std::uint64_t inode = [&] {
+  RawPeer attached(place_.socket());
+  ASSERT_TRUE(attached.greet(Want::Map));
+  const auto inode_of = [](int fd) {
     struct stat status {};
-    ::stat((place_.memory() + "/state").c_str(), &status);
+    EXPECT_EQ(::fstat(fd, &status), 0);
     return status.st_ino;
-  }();
+  };
+  const auto before = inode_of(attached.files().at(1).get());
 
   for (const char* name : {"rules", "state", "stats"}) {
     ::unlink((place_.memory() + "/" + name).c_str());
   }
 
   EXPECT_TRUE(daemon_->wait_log("removed or replaced memory files"));
+  EXPECT_TRUE(daemon_->wait_log("moved to newly named files"));
+  struct stat named {};
+  ASSERT_EQ(::stat((place_.memory() + "/state").c_str(), &named), 0);
+  EXPECT_NE(named.st_ino, before);
   for (int i = 0; i < 20; ++i) {
     RawPeer peer(place_.socket());
     ASSERT_TRUE(peer.greet(Want::Map)) << peer.refusal().text;
-    struct stat status {};
-    ASSERT_EQ(::fstat(peer.files().at(1).get(), &status), 0);
-    EXPECT_EQ(status.st_ino, inode);
+    EXPECT_EQ(inode_of(peer.files().at(1).get()), named.st_ino);
   }
+  const auto frame = attached.receive();
+  ASSERT_TRUE(frame);
+  ASSERT_EQ(frame->header.type, wire::MessageType::Goaway);
+  EXPECT_EQ(wire::decode<wire::Goaway>(frame->payload)->reason,
+            wire::GoawayReason::SupersededMemory);
   RawPeer looker(place_.socket());
   ASSERT_TRUE(looker.greet(Want::Ask));
-  EXPECT_EQ(looker.read("status")->rows.at(0).find("names_lost")->as_bool(), true);
+  EXPECT_EQ(looker.read("status")->rows.at(0).find("names_lost")->as_bool(), false);
   EXPECT_EQ(count(daemon_->log(), "removed or replaced memory files"), 1U);
 }
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <fcntl.h>
-#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -165,6 +165,63 @@ TEST_F(DaemonSupersede, C048OverTheSwitchTheBoundHolds) {
       << "one for each process that stood between its look and its swap";
 }
 
+// Somebody tidies up /dev/shm, six times, while all run.
+TEST_F(DaemonSupersede, C050LostNamesMoveTheMemoryAndTheBoundHolds) {
+  configure(1024);
+  auto daemon = std::make_unique<DaemonProcess>(place);
+  ASSERT_TRUE(daemon->ready()) << daemon->log();
+  auto client = Client::open(place.address()).value();
+  Limit mine = client.limit("mine").value();
+  const Workers workers(place);
+  ASSERT_TRUE(workers.all_go_on());
+  constexpr std::uint64_t kMoves = 6;
+  for (std::uint64_t move = 0; move < kMoves; ++move) {
+    const auto before = named();
+    ASSERT_TRUE(before);
+    ASSERT_EQ(mine.try_acquire("k").remaining(), 99 - move);
+    for (const char* name : {"rules", "state", "stats"}) {
+      if (move % 3 != 0 && name == std::string("stats")) continue;   // not always all
+      ASSERT_EQ(::unlink((place.memory() + "/" + name).c_str()), 0);
+    }
+
+    ASSERT_TRUE(eventually([&] { return shm::is_superseded(before->view()) && named(); }));
+    EXPECT_TRUE(eventually([&] { return !mine.peek("k").degraded(); }));
+    const auto after = named();
+    ASSERT_TRUE(eventually([&] { return attached_to(*after) == Workers::kCount + 1; }));
+    ASSERT_TRUE(workers.all_go_on());
+  }
+  EXPECT_EQ(client.status().attached, 1 + kMoves);
+  daemon->kill(SIGKILL);
+  DaemonProcess next(place);
+  ASSERT_TRUE(next.ready()) << next.log();
+  EXPECT_TRUE(next.wait_log("adopted, nothing is forgotten")) << next.log();
+  EXPECT_EQ(mine.try_acquire("k").remaining(), 99 - kMoves);
+
+  ASSERT_TRUE(eventually([&] {
+    auto fresh = Client::open(place.address());
+    return fresh && !fresh->limit("shared")->peek("everybody").allowed();
+  }));
+  ASSERT_TRUE(workers.all_go_on());
+  EXPECT_LE(workers.admitted(), kBurst + 1 + kMoves * Workers::kCount);
+}
+
+// Nothing can be put in place: all go on where they are.
+TEST_F(DaemonSupersede, C050NamesThatCannotBeGivenBackChangeNothing) {
+  configure(1024);
+  DaemonProcess daemon(place);
+  ASSERT_TRUE(daemon.ready()) << daemon.log();
+  auto client = Client::open(place.address()).value();
+  Limit mine = client.limit("mine").value();
+  ASSERT_EQ(mine.try_acquire("k").remaining(), 99U);
+  ASSERT_EQ(::unlink((place.memory() + "/state").c_str()), 0);
+  ASSERT_EQ(::mkdir((place.memory() + "/state").c_str(), 0700), 0);
+
+  EXPECT_TRUE(daemon.wait_log("a directory is in the way: state")) << daemon.log();
+
+  EXPECT_EQ(mine.try_acquire("k").remaining(), 98U);
+  EXPECT_EQ(Client::open(place.address())->limit("mine")->try_acquire("k").remaining(), 97U);
+}
+
 TEST_F(DaemonSupersede, C048KilledWhileItMovesForgetsNothing) {
   constexpr int kRounds = 32;
   const unsigned seed = std::random_device{}();
@@ -183,7 +240,7 @@ TEST_F(DaemonSupersede, C048KilledWhileItMovesForgetsNothing) {
   for (int round = 0; round < kRounds; ++round) {
     SCOPED_TRACE("round " + std::to_string(round));
     daemon->kill(SIGKILL);
-    configure(round % 2 == 0 ? 65536 : 1024, 16 + static_cast<std::uint32_t>(round) % 3);
+    configure(round % 2 == 0 ? 524'288 : 1024, 16 + static_cast<std::uint32_t>(round) % 3);
     const shm::View& old = seen.back()->view();
     DaemonProcess doomed(place, {.wait = false});
     const auto patience = std::chrono::microseconds(random() % 200'000);
