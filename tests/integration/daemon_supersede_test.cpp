@@ -165,6 +165,35 @@ TEST_F(DaemonSupersede, C048OverTheSwitchTheBoundHolds) {
       << "one for each process that stood between its look and its swap";
 }
 
+TEST_F(DaemonSupersede, BreakersBeginAnewAndWork) {
+  const auto configure_breaker = [&](int keys) {
+    place.write_config("capacity: { keys: " + std::to_string(keys) +
+                       " }\nbreakers: { b: {sliding-window-type: COUNT_BASED,"
+                       " sliding-window-size: 1, minimum-number-of-calls: 1,"
+                       " wait-duration-in-open-state: 1h} }\n");
+  };
+  configure_breaker(1024);
+  auto daemon = std::make_unique<DaemonProcess>(place);
+  ASSERT_TRUE(daemon->ready()) << daemon->log();
+  auto client = Client::open(place.address()).value();
+  Breaker breaker = client.breaker("b").value();
+  breaker.try_enter()->failed();
+  ASSERT_EQ(breaker.state(), BreakerStatus::Open);
+  ASSERT_EQ(daemon->stop(), 0);
+  configure_breaker(4096);
+
+  daemon = std::make_unique<DaemonProcess>(place);
+
+  ASSERT_TRUE(daemon->ready()) << daemon->log();
+  auto fresh = Client::open(place.address()).value();
+  Breaker same = fresh.breaker("b").value();
+  EXPECT_EQ(same.state(), BreakerStatus::Closed);
+  EXPECT_TRUE(eventually([&] { return breaker.state() == BreakerStatus::Closed; }));
+  same.try_enter()->failed();
+  EXPECT_EQ(same.state(), BreakerStatus::Open);
+  EXPECT_TRUE(eventually([&] { return breaker.state() == BreakerStatus::Open; }));
+}
+
 // Somebody tidies up /dev/shm, six times, while all run.
 TEST_F(DaemonSupersede, C050LostNamesMoveTheMemoryAndTheBoundHolds) {
   configure(1024);
