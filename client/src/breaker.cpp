@@ -84,6 +84,7 @@ Entered Breaker::try_enter(Nanos deadline) noexcept {
         out.granted_ = true;
         call.place_ = place;
         call.life_ = place->life->load(std::memory_order_relaxed);
+        if (call.life_ == 0) [[unlikely]] call.life_ = process_life();   // a child's first call
         call.epoch_ = shm::epoch_of(lo);
         call.kind_ = static_cast<std::uint8_t>(shm::CallKind::Window);
         call.exceptions_ = std::uncaught_exceptions();

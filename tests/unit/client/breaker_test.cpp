@@ -250,6 +250,85 @@ TEST_F(ClientBreaker, ForkedChildrenGoOnAndInheritedCallsAreTheParents) {
   EXPECT_EQ(info().window.calls, 2U);
 }
 
+/// Runs `work` in a forked child; true: it returned true.
+template <class Work>
+bool in_child(Work work) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    _exit(work() ? 0 : 1);
+  }
+  int status = 1;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+TEST_F(ClientBreaker, TheFirstReportsOfAForkedChildCount) {
+  Breaker fraud = breaker();
+  fraud.try_enter()->ignored();
+  const auto fails = [&] {
+    for (int i = 0; i < 3; ++i) {
+      auto call = fraud.try_enter();
+      if (!call) return false;
+      call->failed("connect");
+    }
+    return true;
+  };
+  EXPECT_TRUE(in_child(fails));
+  EXPECT_EQ(info().window.failures, 3U);
+}
+
+TEST_F(ClientBreaker, TheFirstReportOfAGrandchildCounts) {
+  Breaker fraud = breaker();
+  EXPECT_TRUE(in_child([&] {
+    auto inherited = fraud.try_enter();
+    const bool fine = in_child([&] {
+      fraud.try_enter()->failed("connect");
+      inherited->failed("connect");              // its parent's: says nothing
+      return true;
+    });
+    inherited->failed("connect");
+    return fine;
+  }));
+  EXPECT_EQ(info().window.failures, 2U);
+  EXPECT_EQ(info().window.calls, 2U);
+}
+
+TEST_F(ClientBreaker, ProbesOfAForkedChildComeBackByResult) {
+  Breaker fraud = breaker();
+  fraud.try_enter()->open_for(1s);
+  clock.advance(1s + 1ns);
+  EXPECT_TRUE(in_child([&] {
+    for (int i = 0; i < 2; ++i) {
+      auto probe = fraud.try_enter();
+      if (!probe || !probe->is_probe()) return false;
+      probe->succeeded();
+    }
+    return true;
+  }));
+  EXPECT_EQ(fraud.state(), BreakerStatus::Closed);
+}
+
+TEST_F(ClientBreaker, ProbesOfADeadForkedChildComeBackByDeadline) {
+  Breaker fraud = breaker();
+  fraud.try_enter()->open_for(1s);
+  clock.advance(1s + 1ns);
+  EXPECT_TRUE(in_child([&] {
+    Call held[2];
+    for (Call& call : held) {
+      auto probe = fraud.try_enter(5s);
+      if (!probe || !probe->is_probe()) return false;
+      call = probe.take();
+    }
+    _exit(0);                                    // both held, nothing said
+  }));
+  EXPECT_EQ(fraud.try_enter().refusal().reason(), Reason::Probing);
+  clock.advance(5s + 1us);                       // a deadline is kept in microseconds
+  EXPECT_NE(fraud.try_enter().refusal().reason(), Reason::Probing);
+  clock.advance(15s + 1ns);                      // they count as failures: it was open again
+  EXPECT_TRUE(fraud.try_enter());
+}
+
 TEST_F(ClientBreaker, ExplainSaysTheNextDecision) {
   EXPECT_EQ(breaker("plain").explain(),
             "CLOSED: 0 of 0 calls failed; rate counts from 10 calls; opens at 5 failures in a row, "
