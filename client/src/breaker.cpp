@@ -52,8 +52,9 @@ std::string BreakerRefusal::text() const {
   const bool known = place_ != nullptr &&
                      shm::read_breaker(*place_->view, place_->breaker().index, info);
   if (!known || reason_ == Reason::Degraded) {
-    return "breaker '" + std::string(breaker_name()) +
-           "' cannot be asked: no daemon and no memory, or a reload removed it";
+    const auto why = static_cast<detail::BreakerNowhere>(nowhere_);
+    return "breaker '" + std::string(breaker_name()) + "' cannot be asked; " +
+           (record_ == nullptr ? "it has no name" : detail::nowhere_text(*record_, why));
   }
   rule::BreakerStory story = story_of(info);
   story.name = breaker_name();
@@ -98,19 +99,25 @@ Entered Breaker::try_enter(Nanos deadline) noexcept {
 }
 
 void Breaker::enter_slowly(BreakerPlace* place, Nanos deadline, Entered& out) noexcept {
+  BreakerRefusal& refusal = out.refusal_;
   if (place == nullptr ||
       place->seen_current.load(std::memory_order_relaxed) != place->view->current()) {
-    place = detail::find_place(*record_);
+    const detail::BreakerFound found = detail::find_place(*record_);
+    place = found.place;
+    out.degraded_ = place == nullptr || found.degraded;
+    refusal.nowhere_ = static_cast<std::uint8_t>(found.why);
+    const bool counts = record_->link != nullptr && found.why != detail::BreakerNowhere::Off;
+    if (out.degraded_ && counts) record_->link->count_degraded();
   }
-  BreakerRefusal& refusal = out.refusal_;
   refusal.record_ = record_;
   refusal.place_ = place;
   if (place == nullptr) {
     // Nowhere to ask: what the program chose for that.
-    const bool allow = record_->link != nullptr &&
-                       record_->link->settings().if_absent == IfAbsent::Allow;
-    out.granted_ = allow;
-    refusal.retry_after_ = Nanos{kAbsentRetryNs};
+    out.granted_ =
+        detail::grants_nowhere(*record_, static_cast<detail::BreakerNowhere>(refusal.nowhere_));
+    refusal.state_ = out.granted_ ? BreakerStatus::Disabled : BreakerStatus::ForcedOpen;
+    refusal.retry_after_ = Nanos{record_->link == nullptr ? kAbsentRetryNs
+                                                          : record_->link->absent_retry_ns()};
     return;
   }
   const shm::View& view = *place->view;
@@ -134,6 +141,10 @@ void Breaker::enter_slowly(BreakerPlace* place, Nanos deadline, Entered& out) no
     return;
   }
   refusal.reason_ = entry.reason;
+  if (entry.reason == Reason::Degraded) {                // gone since it was found
+    out.degraded_ = true;
+    refusal.nowhere_ = static_cast<std::uint8_t>(detail::BreakerNowhere::Gone);
+  }
   refusal.state_ = static_cast<BreakerStatus>(entry.state);
   refusal.hint_ = entry.hint || entry.reason == Reason::Degraded;
   refusal.process_ = entry.scope == shm::RefusalScope::Process;
@@ -142,16 +153,19 @@ void Breaker::enter_slowly(BreakerPlace* place, Nanos deadline, Entered& out) no
 }
 
 bool Breaker::would_enter() const noexcept {
-  const BreakerPlace* const place = detail::find_place(*record_);
-  if (place == nullptr) return false;
+  const detail::BreakerFound found = detail::find_place(*record_);
+  const BreakerPlace* const place = found.place;
+  if (place == nullptr) return detail::grants_nowhere(*record_, found.why);
   return shm::look_at_breaker(*place->view, place->breaker(), place->caller()).granted;
 }
 
 BreakerStatus Breaker::state() const noexcept {
-  const BreakerPlace* const place = detail::find_place(*record_);
+  const detail::BreakerFound found = detail::find_place(*record_);
+  const BreakerPlace* const place = found.place;
   shm::BreakerInfo info;
   if (place == nullptr || !shm::read_breaker(*place->view, place->breaker().index, info)) {
-    return BreakerStatus::Closed;
+    const bool grants = detail::grants_nowhere(*record_, found.why);
+    return grants ? BreakerStatus::Disabled : BreakerStatus::ForcedOpen;
   }
   if (!info.effective.ready) return static_cast<BreakerStatus>(info.word.state);
   switch (info.word.state) {
@@ -164,10 +178,11 @@ BreakerStatus Breaker::state() const noexcept {
 }
 
 std::string Breaker::explain() const {
-  const BreakerPlace* const place = detail::find_place(*record_);
+  const detail::BreakerFound found = detail::find_place(*record_);
+  const BreakerPlace* const place = found.place;
   shm::BreakerInfo info;
   if (place == nullptr || !shm::read_breaker(*place->view, place->breaker().index, info)) {
-    return "nobody can tell: no daemon and no memory, or a reload removed it";
+    return detail::nowhere_text(*record_, found.why);
   }
   rule::BreakerStory story = story_of(info);
   story.name = record_->name_view;

@@ -15,11 +15,23 @@
 #include "src/breaker_record.hpp"
 #include "src/core.hpp"
 #include "src/daemon_link.hpp"
+#include "wire/message.hpp"
 
 namespace cutwater::detail {
 namespace {
 
 constexpr int kCauses = 16;
+constexpr std::string_view kUnaskedWhy =
+    "this client asks its daemon over the socket, and breakers are asked in mapped memory only; "
+    "let this process map the memory (access.map, an address without ?ask)";
+
+/// A name that may be anything, as part of a message.
+std::string shown_name(std::string_view name) {
+  std::string shown(name.substr(0, 63));
+  std::replace_if(shown.begin(), shown.end(),
+                  [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
+  return shown;
+}
 
 void resolve(BreakerPlace& place, std::string_view name) noexcept {
   const shm::View& view = *place.view;
@@ -63,7 +75,10 @@ BreakerRecord::~BreakerRecord() {
 BreakerPlace* place_in(BreakerRecord& record, Client::Core& core) noexcept {
   for (BreakerPlace* p = record.places.load(std::memory_order_acquire); p != nullptr; p = p->next) {
     if (p->view == &core.view()) {
-      resolve(*p, record.name_view);
+      // acquire: pairs with the release in resolve().
+      if (p->seen_current.load(std::memory_order_acquire) != p->view->current()) {
+        resolve(*p, record.name_view);
+      }
       return p->breaker().index == shm::kNoLine ? nullptr : p;
     }
   }
@@ -82,21 +97,59 @@ BreakerPlace* place_in(BreakerRecord& record, Client::Core& core) noexcept {
   return place;
 }
 
-BreakerPlace* find_place(BreakerRecord& record) noexcept {
+BreakerFound find_place(BreakerRecord& record) noexcept {
   BreakerPlace* at = record.at.load(std::memory_order_acquire);
   const bool left = at == nullptr || (at->view->current() & shm::kCurrentSupersededBit) != 0;
   if (left && record.link != nullptr) {
-    Client::Core* const core = record.link->place().memory;
-    at = core == nullptr ? nullptr : place_in(record, *core);
+    client::DaemonLink& link = *record.link;
+    const client::DaemonLink::Place now = link.place();
+    at = now.memory == nullptr ? nullptr : place_in(record, *now.memory);
     record.at.store(at, std::memory_order_release);
-    return at;
+    if (now.memory != nullptr) return {.place = at};
+    if (link.settings().off) return {.why = BreakerNowhere::Off};
+    // Never kept in `at`: the way back to the shared memory is looked for at each ask.
+    Client::Core* const own = link.in_process();
+    at = own == nullptr ? nullptr : place_in(record, *own);
+    const bool asks = now.socket != nullptr;
+    if (asks) link.say_breakers_unasked();
+    return {at, asks ? BreakerNowhere::Socket : BreakerNowhere::Absent, at != nullptr};
   }
-  if (at == nullptr) return nullptr;
+  if (at == nullptr) return {};
   // acquire: pairs with the release in resolve().
   if (at->seen_current.load(std::memory_order_acquire) != at->view->current()) {
     resolve(*at, record.name_view);
   }
-  return at->breaker().index == shm::kNoLine ? nullptr : at;
+  return {.place = at->breaker().index == shm::kNoLine ? nullptr : at};
+}
+
+// ---- nowhere ------------------------------------------------------------------------------------
+
+bool grants_nowhere(const BreakerRecord& record, BreakerNowhere why) noexcept {
+  if (why == BreakerNowhere::Off) return true;
+  return record.link != nullptr && record.link->settings().if_absent == IfAbsent::Allow;
+}
+
+std::string nowhere_text(const BreakerRecord& record, BreakerNowhere why) {
+  if (why == BreakerNowhere::Off) {
+    return "every call is granted and nothing is recorded: CUTWATER_ENABLED=false";
+  }
+  std::string text;
+  const bool chosen = record.link != nullptr && why != BreakerNowhere::Gone;
+  if (chosen) {
+    const IfAbsent choice = record.link->settings().if_absent;
+    text = "if_absent: " + std::string(client::name_of(choice)) + ", ";
+    if (choice == IfAbsent::InProcess) text += "whose configuration has no such breaker, ";
+  }
+  text += grants_nowhere(record, why) ? "every call is granted and nothing is recorded: "
+                                      : "every call is refused: ";
+  switch (why) {
+    case BreakerNowhere::Socket: return text + std::string(kUnaskedWhy);
+    case BreakerNowhere::Absent:
+      return text + "no daemon answers and no memory is mapped; start the daemon";
+    default:
+      return text + "the rules in force have no breaker of this name (a reload removed it, or it "
+                    "never was there); add it under breakers:";
+  }
 }
 
 // ---- exceptions ---------------------------------------------------------------------------------
@@ -180,10 +233,30 @@ Result<Breaker> Client::breaker(std::string_view name) {
 }
 
 Result<detail::BreakerRecord*> Client::Core::breaker(std::string_view name) {
+  Core* core = this;
+  bool asks = false, fails = false;
+  if (link_ != nullptr) {
+    const client::DaemonLink::Place now = link_->place();
+    const client::Settings& settings = link_->settings();
+    core = now.memory;
+    asks = now.memory == nullptr && now.socket != nullptr;
+    fails = core == nullptr && !settings.off && settings.if_absent == IfAbsent::Fail;
+  }
+  if (asks && fails) {
+    const std::string why = link_->status().why;
+    return Error{Errc::Unsupported, "breaker \"" + detail::shown_name(name) + "\": " +
+                                        std::string(detail::kUnaskedWhy) +
+                                        (why.empty() ? "" : "; it asks because: " + why)};
+  }
   // acquire: pairs with the release below.
   detail::BreakerRecord* known = breakers_.load(std::memory_order_acquire);
   for (; known != nullptr; known = known->next) {
     if (known->name_view == name) return known;
+  }
+  if (fails) return Error{Errc::NoDaemon, "no daemon answers: " + link_->status().why};
+  if (core == nullptr && !wire::is_name(name)) {
+    return Error{Errc::UnknownName, "no breaker can have this name: 1 to 63 letters, digits and . "
+                                    "_ : -, the first a letter or a digit"};
   }
   auto record = std::unique_ptr<detail::BreakerRecord>(new (std::nothrow) detail::BreakerRecord);
   if (record == nullptr) return Error{Errc::NoMemory, "no memory for the record of a breaker"};
@@ -191,8 +264,7 @@ Result<detail::BreakerRecord*> Client::Core::breaker(std::string_view name) {
   std::memcpy(record->name, name.data(), length);
   record->name_view = {record->name, length};
   record->link = link_;
-  Core* core = this;
-  if (link_ != nullptr) core = link_->place().memory;
+  if (asks) link_->say_breakers_unasked();
   if (core != nullptr) {
     record->at.store(detail::place_in(*record, *core), std::memory_order_relaxed);
     if (record->at.load(std::memory_order_relaxed) == nullptr) return core->unknown_breaker(name);
@@ -221,10 +293,8 @@ Error Client::Core::unknown_breaker(std::string_view name) const {
     shm::BreakerInfo info;
     if (shm::read_breaker(view_, i, info)) names.emplace_back(info.name);
   }
-  std::string shown(name.substr(0, 63));
-  std::replace_if(shown.begin(), shown.end(),
-                  [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
-  std::string text = "instance \"" + std::string(instance_) + "\" has no breaker \"" + shown + "\"";
+  std::string text = "instance \"" + std::string(instance_) + "\" has no breaker \"" +
+                     detail::shown_name(name) + "\"";
   if (names.empty()) {
     return {Errc::UnknownName,
             text + ": it has no breakers; add one under breakers: in its configuration"};

@@ -7,6 +7,8 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <string>
+#include <string_view>
 
 #include <cutwater/breaker.hpp>
 #include <cutwater/client.hpp>
@@ -20,6 +22,14 @@ class DaemonLink;
 }
 
 namespace cutwater::detail {
+
+/// Why a breaker has no place in shared memory.
+enum class BreakerNowhere : std::uint8_t {
+  Gone,      ///< the rules in force do not name it
+  Socket,    ///< its client asks over the socket, where breakers are not asked
+  Absent,    ///< no daemon, no memory
+  Off,       ///< CUTWATER_ENABLED=false
+};
 
 struct BreakerPlace {
   // Set before it is published, never changed.
@@ -52,8 +62,17 @@ struct BreakerRecord {
   ~BreakerRecord();
 };
 
-/// Looks the name up again: other rules, another memory. nullptr: nowhere to be found.
-BreakerPlace* find_place(BreakerRecord& record) noexcept;
+struct BreakerFound {
+  BreakerPlace* place = nullptr;                 ///< nullptr: nowhere, grants_nowhere() answers
+  BreakerNowhere why = BreakerNowhere::Gone;     ///< of no place, and of a degraded one
+  bool degraded = false;                         ///< in IfAbsent::InProcess's own memory
+};
+/// Looks the name up again: other rules, another memory. May attach, as DaemonLink::place().
+BreakerFound find_place(BreakerRecord& record) noexcept;
+/// What a breaker without a place answers: true = every call is granted and nothing is recorded.
+bool grants_nowhere(const BreakerRecord& record, BreakerNowhere why) noexcept;
+/// The same in words: what is answered, by whose choice, why, and the remedy. Allocates.
+std::string nowhere_text(const BreakerRecord& record, BreakerNowhere why);
 /// A place of this record in the memory of `core`, made when needed; nullptr: no such breaker.
 BreakerPlace* place_in(BreakerRecord& record, Client::Core& core) noexcept;
 

@@ -83,8 +83,12 @@ void DaemonLink::answer_absent(detail::LimitState& state, std::string_view key, 
   if (settings_.if_absent == IfAbsent::Allow) {
     return answer_policy(state, Reason::Allowed, 0, now, out.data());
   }
-  const std::int64_t next = next_try_ns_.load(std::memory_order_relaxed) - now;
-  answer_policy(state, Reason::Degraded, std::max(next, kRetryHintNs), now, out.data());
+  answer_policy(state, Reason::Degraded, absent_retry_ns(), now, out.data());
+}
+
+std::int64_t DaemonLink::absent_retry_ns() const noexcept {
+  const std::int64_t next = next_try_ns_.load(std::memory_order_relaxed) - boottime_ns();
+  return std::max(next, kRetryHintNs);
 }
 
 std::int64_t DaemonLink::now_ns() noexcept {

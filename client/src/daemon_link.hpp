@@ -83,6 +83,10 @@ class DaemonLink {
     const bool chosen = settings_.if_absent == IfAbsent::InProcess && !settings_.off;
     return chosen ? in_process_.get() : nullptr;
   }
+  /// How long a refused caller does well to wait before it asks again.
+  std::int64_t absent_retry_ns() const noexcept;
+  /// A breaker met a client that asks over the socket: one line, once.
+  void say_breakers_unasked() noexcept;
   void count_degraded() noexcept { degraded_.fetch_add(1, std::memory_order_relaxed); }
 
   /// An ask over the socket was answered, or was not and why.
@@ -128,6 +132,7 @@ class DaemonLink {
 
   std::atomic<ClientWay> way_{ClientWay::Private};   // Private: nothing was tried yet
   std::atomic<std::uint64_t> degraded_{0}, late_{0}, attached_{0};
+  std::atomic<bool> breakers_said_{false};
 };
 
 }  // namespace cutwater::client

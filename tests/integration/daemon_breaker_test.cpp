@@ -103,5 +103,47 @@ TEST_F(DaemonBreaker, C082_ARestartForgetsNothing) {
   EXPECT_EQ(fresh.breaker("patient").value().state(), BreakerStatus::Open);
 }
 
+TEST_F(DaemonBreaker, OverTheSocketItIsUnsupportedAndMappedItWorks) {
+  DaemonProcess daemon(place);
+  ASSERT_TRUE(daemon.ready()) << daemon.log();
+  auto asking = Client::open(place.address() + "?ask").value();
+
+  const auto known = asking.breaker("fraud");
+  const auto unknown = asking.breaker("no-such-breaker");
+
+  EXPECT_EQ(known.error().code(), Errc::Unsupported);
+  EXPECT_NE(known.error().text().find("access.map"), std::string::npos) << known.error().text();
+  EXPECT_EQ(unknown.error().code(), Errc::Unsupported);
+  EXPECT_TRUE(Client::open(place.address()).value().breaker("fraud"));
+}
+
+TEST_F(DaemonBreaker, WhoAnsweredByItselfSharesTheOpinionOfADaemonThatCame) {
+  for (const IfAbsent choice : {IfAbsent::Allow, IfAbsent::Deny, IfAbsent::InProcess}) {
+    const ScratchPlace fresh;
+    fresh.write_config(kConfig);
+    ClientOptions options;
+    options.if_absent = choice;
+    if (choice == IfAbsent::InProcess) options.in_process = kConfig;
+    auto client = Client::open(fresh.address(), options);
+    ASSERT_TRUE(client) << client.error().text();
+    Breaker patient = client->breaker("patient").value();
+    auto before = patient.try_enter();
+    EXPECT_TRUE(before.degraded());
+    EXPECT_EQ(before.granted(), choice != IfAbsent::Deny);
+
+    DaemonProcess daemon(fresh);
+    ASSERT_TRUE(daemon.ready()) << daemon.log();
+
+    EXPECT_TRUE(eventually([&] { return !patient.try_enter().degraded(); }));
+    if (before) before->failed();                    // ends where it began
+    auto other = Client::open(fresh.address()).value();
+    Breaker same = other.breaker("patient").value();
+    EXPECT_EQ(same.state(), BreakerStatus::Closed) << "nothing came over";
+    patient.try_enter()->failed();
+    EXPECT_EQ(same.state(), BreakerStatus::Open);
+    EXPECT_EQ(patient.try_enter().refusal().reason(), Reason::Open);
+  }
+}
+
 }  // namespace
 }  // namespace cutwater::test

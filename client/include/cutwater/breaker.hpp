@@ -17,7 +17,13 @@
 // Durations are measured from the grant where the settings need them, unless one is given.
 // Thread safety: Breaker from any thread at once; a Call from one thread at a time, and it may end
 // on another than it began. Lifetime: neither outlives the Client. fork(): a child goes on with the
-// same Breaker; Calls it inherited are its parent's and end there without a word.
+// same Breaker; Calls it inherited are its parent's and end there without a word. A probe held by a
+// forked child comes back by its result or its deadline: the child has no row of its own by which
+// the daemon would notice its death.
+// Breakers are asked in mapped memory. Without one - no daemon, a client that asks over the socket,
+// CUTWATER_ENABLED=false - nothing is recorded and the program's choice answers, degraded(): Off
+// and IfAbsent::Allow grant; Fail and Deny refuse, Reason::Degraded with a hint; InProcess asks the
+// breaker of ClientOptions::in_process, which records in this process, and refuses without one.
 #pragma once
 #include <cstdint>
 #include <exception>
@@ -52,8 +58,8 @@ CUTWATER_EXPORT std::string_view name_of(BreakerStatus state) noexcept;
 /// Why a call was not admitted, and when to come back.
 class CUTWATER_EXPORT BreakerRefusal {
  public:
-  /// Open, Probing (half-open and every probe is out, or a ramp), Degraded (no daemon and no
-  /// memory, or the breaker is gone).
+  /// Open, Probing (half-open and every probe is out, or a ramp), Degraded (no mapped memory, or
+  /// the breaker is gone; text() says which and what to do).
   Reason reason() const noexcept { return reason_; }
   BreakerStatus state() const noexcept { return state_; }
   /// Exact to 1 ns unless is_hint(); never 0; kNever: not by itself, only by hand.
@@ -72,6 +78,7 @@ class CUTWATER_EXPORT BreakerRefusal {
   BreakerStatus state_ = BreakerStatus::Closed;
   bool hint_ = true;
   bool process_ = false;
+  std::uint8_t nowhere_ = 0;         // detail::BreakerNowhere
   Nanos retry_after_{1};
   std::int64_t now_ns_ = 0;
   const detail::BreakerRecord* record_ = nullptr;
@@ -132,6 +139,8 @@ class CUTWATER_EXPORT Entered {
  public:
   explicit operator bool() const noexcept { return granted_; }
   bool granted() const noexcept { return granted_; }
+  /// Answered without the memory all processes share: by IfAbsent or CUTWATER_ENABLED=false.
+  bool degraded() const noexcept { return degraded_; }
   Call* operator->() noexcept { return &call_; }
   Call& operator*() noexcept { return call_; }
   Call&& take() noexcept { return std::move(call_); }
@@ -141,6 +150,7 @@ class CUTWATER_EXPORT Entered {
  private:
   friend class Breaker;
   bool granted_ = false;
+  bool degraded_ = false;
   Call call_;
   BreakerRefusal refusal_;
 };
@@ -199,7 +209,8 @@ class CUTWATER_EXPORT Breaker {
   /// What try_enter() would answer; nothing is written, nothing is held.
   bool would_enter() const noexcept;
 
-  /// The state as the next caller will find it: OPEN past its end shows as HALF_OPEN.
+  /// The state as the next caller will find it: OPEN past its end shows as HALF_OPEN. Without a
+  /// memory to ask: Disabled when every call is granted, ForcedOpen when every call is refused.
   BreakerStatus state() const noexcept;
   /// The next decision in words. Allocates.
   std::string explain() const;

@@ -135,8 +135,9 @@ class CUTWATER_EXPORT Client {
   /// is moved there.
   Result<void> reload(std::string_view yaml);
 
-  /// A circuit breaker by name. UnknownName lists the nearest names. While no daemon answers any
-  /// name is taken; what it answers then is if_absent's.
+  /// A circuit breaker by name. UnknownName lists the nearest names. Breakers are asked in mapped
+  /// memory only: with IfAbsent::Fail, Unsupported on a client that asks over the socket, NoDaemon
+  /// while no daemon answers. Otherwise any name is taken then, and if_absent answers.
   Result<Breaker> breaker(std::string_view name);
 
   /// A limit by name. UnknownName lists the nearest names. While no daemon answers any name is
