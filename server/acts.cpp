@@ -128,7 +128,9 @@ void Acts::carry_out(Act act, std::uint64_t for_ns, Done done) {
   }
   act.at_s = memory_->unix_now_s();
   act.until_s = for_ns == 0 ? 0 : act.at_s + (for_ns + kNanos - 1) / kNanos;
-  std::string text = fmt::format("{} {}", name_of(act.kind), time_text(for_ns));
+  const bool enforces = act.kind == ActKind::Shadow && !act.shadow;
+  const std::string what(enforces ? "enforce" : name_of(act.kind));
+  std::string text = fmt::format("{} {}", enforces ? "enforced" : what, time_text(for_ns));
   const Act* former = book_.find(act.kind, act.limit, act.key);
   const bool published_before = former != nullptr && !placed_.contains(former->id);
   const bool placeable = act.kind == ActKind::Ban && for_ns != 0 && !published_before;
@@ -136,12 +138,11 @@ void Acts::carry_out(Act act, std::uint64_t for_ns, Done done) {
     auto entries = book_.begin(act);
     if (!entries) return done({wire::kSteerNoRoom, entries.error().text()});
     placed_.insert(book_.last_id());
-    note(act.limit, name_of(act.kind));
+    note(act.limit, what);
     return save(*entries, std::move(text), std::move(done));
   }
-  note(act.limit, name_of(act.kind));
-  publish_then([act](ActBook& book) { return book.begin(act); }, std::move(text),
-               std::move(done));
+  publish_then([act](ActBook& book) { return book.begin(act); }, {act.limit, what},
+               std::move(text), std::move(done));
 }
 
 void Acts::unban(const std::string& limit, const std::string& key, const std::string& who,
@@ -194,7 +195,7 @@ void Acts::end_act(const Act& act, const std::string& who, Done done) {
   const std::uint64_t id = act.id;
   const std::uint64_t at_s = memory_->unix_now_s();
   std::string text = fmt::format("{} of act {} undone", name_of(act.kind), id);
-  note(act.limit, fmt::format("undo {}", name_of(act.kind)));
+  const Note noted{act.limit, fmt::format("undo {}", name_of(act.kind))};
   if (act.kind == ActKind::Ban) {
     const shm::LimitHandle handle = shm::resolve(memory_->view(), act.limit);
     if (handle.ref.index != shm::kNoLimit) {
@@ -203,6 +204,7 @@ void Acts::end_act(const Act& act, const std::string& who, Done done) {
     }
   }
   if (placed_.erase(id) != 0) {
+    note(noted.limit, noted.what);
     const auto end = book_.end(id, EndKind::Undone, at_s, who);
     return save({*end}, std::move(text), std::move(done));
   }
@@ -210,11 +212,11 @@ void Acts::end_act(const Act& act, const std::string& who, Done done) {
     const auto end = book.end(id, EndKind::Undone, at_s, who);
     if (!end) return Error(Errc::UnknownName, "it was undone by somebody else meanwhile");
     return std::vector<JournalEntry>{*end};
-  }, std::move(text), std::move(done));
+  }, noted, std::move(text), std::move(done));
 }
 
 /// The change is tried on a copy of the book; it is the book's only when the rules are published.
-void Acts::publish_then(Change change, std::string text, Done done) {
+void Acts::publish_then(Change change, Note noted, std::string text, Done done) {
   auto fault = std::make_shared<std::string>();
   publish_(
       [this, change, fault] {
@@ -222,11 +224,13 @@ void Acts::publish_then(Change change, std::string text, Done done) {
         if (auto tried = change(trial); !tried) *fault = tried.error().text();
         return with_acts(running_->config.limits, trial.standing(), placed_);
       },
-      [this, change, fault, text = std::move(text), done](const Result<void>& published) {
+      [this, change, fault, noted = std::move(noted), text = std::move(text),
+       done](const Result<void>& published) {
         if (!published) return done({wire::kSteerInvalid, published.error().text()});
         if (!fault->empty()) return done({wire::kSteerNoRoom, *fault});
         auto entries = change(book_);
         if (!entries) return done({wire::kSteerNoRoom, entries.error().text()});
+        if (!noted.what.empty()) note(noted.limit, noted.what);
         save(*entries, text, done);
       });
 }
@@ -252,7 +256,7 @@ void Acts::tick() {
     published = placed_.erase(std::get<ActEnd>(entry).id) == 0 || published;
   }
   save(ended, "", [](const ActVerdict&) {});
-  if (published) publish_then([](ActBook&) { return std::vector<JournalEntry>{}; }, "",
+  if (published) publish_then([](ActBook&) { return std::vector<JournalEntry>{}; }, {}, "",
                               [](const ActVerdict&) {});
 }
 

@@ -77,7 +77,10 @@ class Acts {
   /// Changes a book, and says what the journal is to hold.
   using Change = std::function<Result<std::vector<JournalEntry>>(ActBook&)>;
   bool place_ban(const Act& act);
-  void publish_then(Change change, std::string text, Done done);
+  struct Note {                        // the event of an act, once it is in force
+    std::string limit, what;           // empty: none
+  };
+  void publish_then(Change change, Note noted, std::string text, Done done);
   void save(const std::vector<JournalEntry>& entries, std::string text, Done done);
   void end_act(const Act& act, const std::string& who, Done done);
   void announce();

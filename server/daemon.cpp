@@ -360,7 +360,7 @@ void Daemon::Parts::watch_file() {
     if (!running.config.instance.watch_file || stopping) return;
     log.debug("{} changed", running.source.file);
     reload(Reloader::Origin::Watched);
-  });
+  }, FileWatch::kLookEvery, running.source.fingerprint);
   if (!file_watch->why_slow().empty()) {
     log.warn("changes of {} are noticed only every {} s: {}", running.source.file,
              FileWatch::kLookEvery.count() / 1000, file_watch->why_slow());

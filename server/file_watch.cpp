@@ -37,14 +37,14 @@ std::string fingerprint_of(const std::string& path) {
 }
 
 FileWatch::FileWatch(asio::io_context& loop, std::string path, std::function<void()> changed,
-                     std::chrono::milliseconds look_every)
+                     std::chrono::milliseconds look_every, std::string known)
     : loop_(loop),
       path_(std::move(path)),
       changed_(std::move(changed)),
       look_every_(look_every),
       inotify_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)),
       stop_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      known_(fingerprint_of(path_)) {
+      known_(known.empty() ? fingerprint_of(path_) : std::move(known)) {
   if (!inotify_ || !watch_folder()) {
     why_slow_ = folder_of(path_) + " cannot be watched: " + std::strerror(errno);
     inotify_.reset();
@@ -76,7 +76,8 @@ bool FileWatch::wait(std::chrono::milliseconds patience) {
 
 void FileWatch::run(const std::weak_ptr<bool>& alive) {
   std::string seen = known_;
-  auto patience = look_every_;
+  // It may have changed already, before anything in the folder told so.
+  auto patience = fingerprint_of(path_) == known_ ? look_every_ : kSettle;
   while (wait(patience)) {
     const std::string now = fingerprint_of(path_);
     const bool settled = now == seen;

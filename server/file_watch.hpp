@@ -27,9 +27,10 @@ class FileWatch {
   static constexpr std::chrono::milliseconds kLookEvery{5000};
   static constexpr std::chrono::milliseconds kSettle{100};
 
-  /// Begins to watch `path`.
+  /// Begins to watch `path`. `known`: its fingerprint when it was read, so that a change since then
+  /// is told too; empty: as it is now.
   FileWatch(asio::io_context& loop, std::string path, std::function<void()> changed,
-            std::chrono::milliseconds look_every = kLookEvery);
+            std::chrono::milliseconds look_every = kLookEvery, std::string known = {});
   ~FileWatch();
   FileWatch(const FileWatch&) = delete;
   FileWatch& operator=(const FileWatch&) = delete;

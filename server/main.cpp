@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "daemon.hpp"
+#include "file_watch.hpp"
 #include "options.hpp"
 #include "base/standard_descriptors.hpp"
 #include "rows/config_report.hpp"
@@ -31,7 +32,8 @@ std::string state_home() {
 }
 
 ExitCode run(const server::Options& options) {
-  const server::ConfigSource source{options.config_file, options.settings, ::environ};
+  const server::ConfigSource source{options.config_file, options.settings, ::environ,
+                                    server::fingerprint_of(options.config_file)};
   config::LoadOutcome outcome = source.load();
   if (options.check_config) {
     std::cout << rows::config_report(outcome,

@@ -90,7 +90,8 @@ void Reloader::loaded(config::LoadOutcome outcome, std::string log_fault) {
   if (origin == Origin::Dry) {
     return finish({true, what_would_change(*outcome.config)});
   }
-  if (origin == Origin::Watched && outcome.config->hash == running_.config.hash) {
+  // After a refusal the good file that is back is taken over again, so that everybody is told.
+  if (origin == Origin::Watched && !refused_ && outcome.config->hash == running_.config.hash) {
     return finish({true, "the file says what runs already"});
   }
   jobs_.front().next = std::move(*outcome.config);
@@ -124,6 +125,8 @@ void Reloader::try_publish(std::uint64_t now_ns) {
                                      : job.next->limits;
   if (!manual) memory_.publisher().set_breakers(job.next->breakers);
   auto report = memory_.publisher().publish(limits, manual ? running_.config.hash : job.next->hash);
+  // What was not published is wanted no longer: neither by manual acts nor by the next try.
+  if (!report && !manual) memory_.publisher().set_breakers(memory_.publisher().breakers());
   if (report) return manual ? republished({}) : finish({true, accept(*report)});
   const bool later = report.error().code() == Errc::Busy && now_ns - job.since_ns < kPatienceNs;
   if (later) return;
@@ -163,13 +166,18 @@ void Reloader::finish(Verdict verdict) {
     memory_.note(verdict.ok ? shm::EventKind::ConfigReloaded : shm::EventKind::ConfigRefused, 0,
                  verdict.ok ? fmt::format("config {:016x}", running_.config.hash) : "");
     if (!verdict.ok) ++running_.reloads_refused;
+    refused_ = !verdict.ok;
   }
   if (verdict.ok) {
-    if (!unchanged) log_.info("{}", verdict.text);
+    // What a dry one would change is for who asked: many lines, and nothing happened.
+    const std::string_view text = verdict.text;
+    const bool dry = job.origin == Origin::Dry;
+    if (!unchanged) log_.info("{}", dry ? text.substr(0, text.find('\n')) : text);
   } else {
+    const char* refused = job.origin == Origin::Dry ? "dry reload refused" : "reload refused";
     for (std::size_t at = 0; at < verdict.text.size();) {
       const std::size_t end = std::min(verdict.text.find('\n', at), verdict.text.size());
-      log_.warn("reload refused: {}", std::string_view(verdict.text).substr(at, end - at));
+      log_.warn("{}: {}", refused, std::string_view(verdict.text).substr(at, end - at));
       at = end + 1;
     }
   }

@@ -8,7 +8,8 @@
 // changed then. At most kMaxWaiting changes wait; one after the other is carried out. Manual acts
 // that are published (acts.hpp) come through here too, so that they and reloads never cross.
 // A reload that finds the configuration as it runs publishes nothing when nobody asked for it
-// (the file watch: somebody had reloaded already).
+// (the file watch: somebody had reloaded already), unless the last reload was refused. After a
+// refusal, of whatever part, the publisher wants again the breakers that are in force.
 // Thread safety: the loop's thread, but for the thread in here.
 #pragma once
 #include <cstdint>
@@ -86,6 +87,7 @@ class Reloader {
   std::function<Limits(const Limits&)> effective_;
   std::deque<Job> jobs_;
   bool loading_ = false;
+  bool refused_ = false;   // the last reload, dry ones aside
   std::thread thread_;
 };
 

@@ -13,6 +13,7 @@ struct ConfigSource {
   std::string file;                    ///< empty: the built-in defaults alone
   config::Pairs settings;              ///< --set
   const char* const* environment = nullptr;
+  std::string fingerprint = {};        ///< of the file, before the first load; file_watch.hpp
 
   config::LoadOutcome load() const {
     config::LoadOptions options = config::system_options(environment);

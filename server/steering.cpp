@@ -139,7 +139,8 @@ wire::SteerAnswer Steering::change_key(const wire::Steer& asked, const std::stri
   } else if (asked.verb == wire::kVerbLimitDrain) {
     std::uint64_t drained = 0;
     static_cast<void>(shm::drain(view, subject.ask, drained, after));
-    text = fmt::format("drained: {} tokens were there and are spent", drained);
+    text = fmt::format("drained: what was there is spent in every window; the one with the fewest "
+                       "had {} tokens", drained);
   } else {
     const auto tokens = number_of(asked, "n");
     if (!tokens || *tokens == 0 || *tokens > kMaxCost) {

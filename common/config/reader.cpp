@@ -198,13 +198,11 @@ void Reader::store_rows(const Record& record, const Target& target, Values& valu
 }
 
 bool Reader::claim_name(std::string_view section, const Child& named) {
-  const bool pattern = section != "limits" && named.name.find('*') != std::string::npos;
-  if (pattern && !rule::is_pattern_name(named.name)) {
-    fail(named.key, named.path,
-         in_quotes(named.name) + " is no pattern; write a name with exactly one *, such as bank-*");
+  if (section != "limits" && named.name.find('*') != std::string::npos) {
+    fail(named.key, named.path, "patterns make no breakers in this version; name each breaker");
     return false;
   }
-  if (auto name = parse_name(named.name); !pattern && !name) {
+  if (auto name = parse_name(named.name); !name) {
     fail(named.key, named.path, name.error().text());
     return false;
   }

@@ -127,7 +127,6 @@ class Reader {
                      const rule::BreakerSettings& settings);
   void keep_breaker(const Block& block, const MergedRows& merged, rule::BreakerPreset preset,
                     const Target& target);
-  void check_patterns(const std::vector<Block>& blocks);
 
   // Values (reader_value.cpp, reader_breaker_value.cpp).
   std::optional<Parsed> read_value(const Key& key, const std::string& path, const Leaf& leaf);

@@ -42,7 +42,6 @@ void Reader::read_breakers(const Child& section) {
     if (named) blocks.push_back(std::move(block));
   }
   for (const Block& block : blocks) read_breaker(block, blocks);
-  check_patterns(blocks);
 }
 
 void Reader::read_breaker(const Block& block, const std::vector<Block>& blocks) {
@@ -196,6 +195,14 @@ void Reader::finish_window(const Block& block, const MergedRows& merged, Breaker
 void Reader::check_breaker(const Block& block, const MergedRows& merged,
                            const BreakerSettings& settings) {
   const std::string& path = block.record.path;
+  if (settings.count_hanging) {
+    // Said before what rule::check asks of it: that remedy would lead here.
+    const auto hanging = merged.find(row("count-hanging-calls"));
+    fail(hanging != merged.end() ? tree_.at(hanging->second.leaf->value).place : block.record.key,
+         path + ".count-hanging-calls",
+         "true is not in this version; write false, or leave it out");
+    return;
+  }
   const auto decision = merged.find(row("half-open-decision"));
   const bool rate = settings.half_open_rule == rule::HalfOpenRule::Rate ||
                     settings.half_open_rule == rule::HalfOpenRule::RateOver;
@@ -225,6 +232,14 @@ void Reader::check_breaker(const Block& block, const MergedRows& merged,
     note("minimum-number-of-calls", std::to_string(settings.minimum_calls) +
                                         " is above the window of " + std::to_string(minimum) +
                                         " calls; cut to it");
+  }
+  if (settings.min_processes > rule::kMinProcessesOff) {
+    note("min-processes", std::to_string(settings.min_processes) +
+                              " has no effect in this version: failing processes are not counted");
+  }
+  if (settings.open_on_retry_after) {
+    note("open-on-retry-after",
+         "true has no effect in this version: a Retry-After does not open it");
   }
   if (const std::string remark = rule::remark(settings); !remark.empty()) {
     notes_.push_back({block.record.key, path, remark});
@@ -263,30 +278,6 @@ void Reader::keep_breaker(const Block& block, const MergedRows& merged, BreakerP
       value.key = value.place;
     }
     config_.values.push_back(std::move(value));
-  }
-}
-
-void Reader::check_patterns(const std::vector<Block>& blocks) {
-  const auto parts = [](std::string_view name) {
-    const std::size_t star = name.find('*');
-    return std::pair(name.substr(0, star), name.substr(star + 1));
-  };
-  for (std::size_t i = 0; i < blocks.size(); ++i) {
-    if (!rule::is_pattern_name(blocks[i].name)) continue;
-    for (std::size_t j = 0; j < i; ++j) {
-      if (!rule::is_pattern_name(blocks[j].name) || blocks[j].name == blocks[i].name ||
-          blocks[j].name.size() != blocks[i].name.size()) {
-        continue;
-      }
-      const auto [head, tail] = parts(blocks[i].name);
-      const auto [other_head, other_tail] = parts(blocks[j].name);
-      const bool meet = (head.starts_with(other_head) || other_head.starts_with(head)) &&
-                        (tail.ends_with(other_tail) || other_tail.ends_with(tail));
-      if (!meet) continue;
-      fail(blocks[i].record.key, blocks[i].record.path,
-           "matches the same names as '" + blocks[j].name + "' (" +
-               position(blocks[j].record.key) + "), and neither is longer; make one longer");
-    }
   }
 }
 

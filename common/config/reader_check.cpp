@@ -127,19 +127,15 @@ void Reader::check_rules() {
 }
 
 void Reader::check_breakers() {
-  std::uint64_t instances = 0;
-  for (const rule::BreakerSettings& breaker : config_.breakers) {
-    instances += rule::is_pattern(breaker) ? breaker.max_instances : 1;
-  }
+  const std::uint64_t instances = config_.breakers.size();
   if (config_.find_value("capacity.breakers") == nullptr ||
       instances <= config_.capacity.breakers) {
     return;
   }
   const std::string count = std::to_string(instances);
   fail(breakers_place_, "breakers",
-       count + " breakers, patterns counted with their max-instances, do not fit "
-               "capacity.breakers, which is " + std::to_string(config_.capacity.breakers) +
-           "; set capacity.breakers to at least " + count);
+       count + " breakers do not fit capacity.breakers, which is " +
+           std::to_string(config_.capacity.breakers) + "; set capacity.breakers to at least " + count);
 }
 
 void Reader::check_listen() {

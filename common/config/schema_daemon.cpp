@@ -158,7 +158,7 @@ const Key kRows[] = {
    .fallback = "4096", .reload = Reload::Capacity, .help = "Last events kept; 64 bytes each.",
    .store = [](T t, V v) { t.config.capacity.events = narrow<std::uint32_t>(v); }},
   {.block = "capacity", .name = "breakers", .kind = Kind::Count, .max = 65535, .fallback = "64",
-   .reload = Reload::Capacity, .help = "Breakers; a pattern counts as its max-instances.",
+   .reload = Reload::Capacity, .help = "Breakers.",
    .store = [](T t, V v) { t.config.capacity.breakers = narrow<std::uint32_t>(v); }},
   {.block = "capacity", .name = "breaker-memory", .kind = Kind::Size, .max = 1 << 30,
    .fallback = "512KiB", .reload = Reload::Capacity,

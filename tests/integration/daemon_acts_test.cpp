@@ -118,7 +118,7 @@ TEST_F(Acts, AnOverrideAndShadowAreInForceAndReloadsKeepThem) {
 TEST_F(Acts, DrainCreditAndResetOfOneKey) {
   start();
   EXPECT_EQ(steer(wire::kVerbLimitDrain, "slow", "a").text,
-            "drained: 5 tokens were there and are spent");
+            "drained: what was there is spent in every window; the one with the fewest had 5 tokens");
   EXPECT_EQ(ask("slow", "a"), "limit");
   EXPECT_EQ(steer(wire::kVerbLimitCredit, "slow", "a", Value::map({{"n", 2}})).text,
             "credited: 2 tokens are there now");
@@ -170,6 +170,73 @@ TEST_F(Acts, WrongActsSayWhatIsWrongAndChangeNothing) {
             wire::kSteerInvalid);
   EXPECT_EQ(steer("limit.bann", "slow", "a").code, wire::kSteerInvalid);
   EXPECT_TRUE(read("journal").empty());
+}
+
+TEST_F(Acts, ARefusedPublicationLeavesTheFormerBreakersAndActsGoOn) {
+  start({}, "capacity: { processes: 64, keys: 4096, breaker-memory: 64KiB }\n"
+            "limits: { slow: { rate: 1/h, burst: 5 } }\nbreakers: { stock: {} }\n");
+  const std::string good = read_file(place_.config());
+  // Good by itself; whether its windows fit is known at publication only.
+  std::string bad = good.substr(0, good.rfind(" }")) + ",\n";
+  bad += "  big: { sliding-window-type: COUNT_BASED, sliding-window-size: 65535 } }\n";
+  const std::string refusal = "the breakers need";
+
+  write_file(place_.path() + "/bad", bad);
+  fs::rename(place_.path() + "/bad", place_.config());
+  EXPECT_TRUE(daemon_->wait_log(refusal)) << daemon_->log();
+
+  for (int round = 0; round < 2; ++round) {
+    const auto override = steer(wire::kVerbLimitOverride, "slow", "partner",
+                                Value::map({{"unlimited", true}}));
+    EXPECT_EQ(override.code, wire::kSteerDone) << override.text;
+    const auto ban = steer(wire::kVerbLimitBan, "slow", "mallory");
+    EXPECT_EQ(ban.code, wire::kSteerDone) << ban.text;
+    const auto unban = steer(wire::kVerbLimitUnban, "slow", "mallory");
+    EXPECT_EQ(unban.code, wire::kSteerDone) << unban.text;
+    const auto ended = steer(wire::kVerbLimitOverride, "slow", "partner");
+    EXPECT_EQ(ended.code, wire::kSteerDone) << ended.text;
+    if (round != 0) break;
+    const auto asked = steer(wire::kVerbConfigReload, "", "");
+    EXPECT_EQ(asked.code, wire::kSteerInvalid);
+    EXPECT_NE(asked.text.find(refusal), std::string::npos) << asked.text;
+  }
+
+  write_file(place_.path() + "/good", good);
+  fs::rename(place_.path() + "/good", place_.config());
+  EXPECT_TRUE(daemon_->wait_log("reloaded: 0 limits added, 0 changed, 0 removed, 1 unchanged"))
+      << daemon_->log();
+}
+
+TEST_F(Acts, ARefusedActLeavesNoEvent) {
+  start({}, "capacity: { processes: 64, keys: 4096, overrides: 1 }\n"
+            "limits: { slow: { rate: 1/h, burst: 5 } }\n");
+  const Value unlimited = Value::map({{"unlimited", true}});
+  const auto acts = [&] {
+    std::size_t count = 0;
+    for (const Value& row : read("events")) {
+      const std::string* kind = row.find("kind") ? row.find("kind")->as_string() : nullptr;
+      count += kind != nullptr && *kind == "manual_act" ? 1 : 0;
+    }
+    return count;
+  };
+  ASSERT_EQ(steer(wire::kVerbLimitOverride, "slow", "one", unlimited).code, wire::kSteerDone);
+  EXPECT_EQ(acts(), 1U);
+
+  const auto refused = steer(wire::kVerbLimitOverride, "slow", "two", unlimited);
+
+  EXPECT_NE(refused.code, wire::kSteerDone) << refused.text;
+  EXPECT_NE(refused.text.find("capacity.overrides"), std::string::npos) << refused.text;
+  EXPECT_EQ(acts(), 1U);
+  ASSERT_EQ(steer(wire::kVerbLimitOverride, "slow", "one").code, wire::kSteerDone);
+  EXPECT_EQ(acts(), 2U) << "its end";
+}
+
+TEST_F(Acts, ShadowOffSaysThatItIsEnforced) {
+  start();
+  EXPECT_EQ(steer(wire::kVerbLimitShadow, "slow", "", Value::map({{"on", true}})).text,
+            "shadow until undone");
+  EXPECT_EQ(steer(wire::kVerbLimitShadow, "slow", "", Value::map({{"on", false}})).text,
+            "enforced until undone");
 }
 
 TEST_F(Acts, WithoutAStateDirectoryAnActHoldsAndSaysThatItIsNotSaved) {

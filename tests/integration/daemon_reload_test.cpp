@@ -109,6 +109,30 @@ TEST_F(Reload, ASignalWithABadFileIsSaidLineByLine) {
   EXPECT_NE(daemon_->log().find("cutwater.yaml:3:"), std::string::npos);
 }
 
+TEST_F(Reload, ADryOneTellsItsDiffToWhoAskedAndNotToTheLog) {
+  place_.write_config("limits: { api: { rate: 20/s, burst: 20 }, new: { rate: 1/s } }\n");
+  wire::Steer asked;
+  asked.verb = wire::kVerbConfigReload;
+  asked.arguments = wire::Value::map({{"dry", true}});
+
+  const auto answer = peer_->steer(asked);
+
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->code, wire::kSteerDone) << answer->text;
+  EXPECT_NE(answer->text.find("new"), std::string::npos) << answer->text;
+  EXPECT_TRUE(daemon_->wait_log("nothing was changed (dry)"));
+  EXPECT_EQ(daemon_->log().find("(dry)?"), std::string::npos) << daemon_->log();
+  EXPECT_EQ(daemon_->log().find("20/s"), std::string::npos) << daemon_->log();
+}
+
+TEST_F(Reload, WhatIsNotInThisVersionIsRefusedBeforePublication) {
+  place_.write_config("limits: { api: { rate: 10/s } }\nbreakers:\n  \"bank-*\": {}\n");
+  const wire::SteerAnswer answer = reload();
+  EXPECT_EQ(answer.code, wire::kSteerInvalid);
+  EXPECT_NE(answer.text.find("cutwater.yaml:3:3: breakers.bank-*: patterns make no breakers in "
+                             "this version; name each breaker"), std::string::npos) << answer.text;
+}
+
 TEST_F(Reload, ChangesInQuickSuccessionAllTakeEffect) {
   for (int burst = 11; burst <= 20; ++burst) {
     place_.write_config("limits: { api: { rate: 10/s, burst: " + std::to_string(burst) + " } }\n");

@@ -83,7 +83,7 @@ TEST(Breakers, EveryOwnKey) {
     probe-timeout: 2s, on-probe-timeout: release, ignored-results: success,
     late-results: show-in-open, min-processes: 3, open-on-retry-after: true, max-open-for: 20m,
     ramp-after-close: { steps: [10, 50, 100], over: 9s }, slow-call-rate-threshold: 80,
-    count-hanging-calls: true, enabled: false, note: "the fraud check" })");
+    count-hanging-calls: false, enabled: false, note: "the fraud check" })");
   EXPECT_EQ(settings.window_slots, 20U);
   EXPECT_EQ(settings.failure_count, 9U);
   EXPECT_EQ(settings.consecutive_failures, 0U);
@@ -100,7 +100,7 @@ TEST(Breakers, EveryOwnKey) {
   EXPECT_EQ(settings.ramp, rule::Ramp::On);
   EXPECT_EQ(settings.ramp_percent, (std::array<std::uint8_t, 8>{10, 50, 100}));
   EXPECT_EQ(settings.ramp_ns, 9 * kSecond);
-  EXPECT_TRUE(settings.count_hanging);
+  EXPECT_FALSE(settings.count_hanging);
   EXPECT_FALSE(settings.enabled);
   EXPECT_EQ(breaker("{ min-processes: off }").min_processes, rule::kMinProcessesOff);
   EXPECT_EQ(breaker("{ min-processes: auto }").min_processes, rule::kMinProcessesAuto);
@@ -257,28 +257,31 @@ TEST(Breakers, AChainOfBasesHasAnEndAndNoCircle) {
   EXPECT_EQ(errors_of(chain + "  b9: { base-config: b8 }\n").size(), 1U);
 }
 
-TEST(Breakers, PatternsAreBoundedAndDoNotMeet) {
-  const Config config = config_of(
-      "breakers:\n  \"bank-*\": { max-instances: 20, idle: 10m }\n  \"card-*\": { max-instances: 9 "
-      "}\n"
-      "  bank-a: {}\n");
-  EXPECT_EQ(config.breakers[0].max_instances, 20U);
-  EXPECT_EQ(config.breakers[0].idle_ns, 600 * kSecond);
-  EXPECT_NE(config.find_value("breakers.bank-*.max-instances"), nullptr);
-  EXPECT_EQ(config.find_value("breakers.bank-a.max-instances"), nullptr);
-  EXPECT_EQ(errors_of("breakers:\n  \"a*b*\": {}\n  \"*\": {}\n"),
-            (Lines{"cutwater.yaml:2:3: breakers.a*b*: \"a*b*\" is no pattern; write a name with "
-                   "exactly one *, such as bank-*",
-                   "cutwater.yaml:3:3: breakers.*: \"*\" is no pattern; write a name with exactly "
-                   "one *, such as bank-*"}));
-  EXPECT_EQ(
-      errors_of("capacity: { breakers: 200 }\nbreakers:\n  \"bank-*\": {}\n  \"*-bank\": {}\n"),
-      Lines{"cutwater.yaml:4:3: breakers.*-bank: matches the same names as 'bank-*' (3:3), "
-            "and neither is longer; make one longer"});
-  EXPECT_EQ(errors_of("breakers:\n  \"bank-*\": {}\n  x: {}\n"),
-            Lines{"cutwater.yaml:1:1: breakers: 65 breakers, patterns counted with their "
-                  "max-instances, do not fit capacity.breakers, which is 64; set "
-                  "capacity.breakers to at least 65"});
+TEST(Breakers, WhatThisVersionDoesNotBuildIsAnErrorWithItsPlace) {
+  const std::string refusal = ": patterns make no breakers in this version; name each breaker";
+  EXPECT_EQ(errors_of("breakers:\n  \"bank-*\": { max-instances: 20, idle: 10m }\n"
+                      "  x: {}\n  \"a*b*\": {}\n  \"*\": { abstract: true }\n"),
+            (Lines{"cutwater.yaml:2:3: breakers.bank-*" + refusal,
+                   "cutwater.yaml:4:3: breakers.a*b*" + refusal,
+                   "cutwater.yaml:5:3: breakers.*" + refusal}));
+  const std::string hanging =
+      "count-hanging-calls: true is not in this version; write false, or leave it out";
+  EXPECT_EQ(breaker_errors("{ slow-call-rate-threshold: 80, count-hanging-calls: true }"),
+            Lines{"cutwater.yaml:2:59: breakers.x." + hanging});
+  EXPECT_EQ(breaker_errors("{ count-hanging-calls: true }"),
+            Lines{"cutwater.yaml:2:29: breakers.x." + hanging});
+  EXPECT_EQ(errors_of("breakers:\n  far: { abstract: true, count-hanging-calls: true }\n"
+                      "  x: { base-config: far }\n"),
+            Lines{"cutwater.yaml:2:47: breakers.x." + hanging});
+}
+
+TEST(Breakers, MoreThanFitAreRefused) {
+  std::string text = "breakers:\n";
+  for (int i = 0; i < 64; ++i) text += "  b" + std::to_string(i) + ": {}\n";
+  EXPECT_TRUE(load(text).ok());
+  EXPECT_EQ(errors_of(text + "  x: {}\n"),
+            Lines{"cutwater.yaml:1:1: breakers: 65 breakers do not fit capacity.breakers, which is "
+                  "64; set capacity.breakers to at least 65"});
 }
 
 TEST(Breakers, NotesSayWhatIsUnusual) {
@@ -288,16 +291,25 @@ TEST(Breakers, NotesSayWhatIsUnusual) {
   EXPECT_EQ(note_of("{ failure-rate-threshold: 0 }"),
             "cutwater.yaml:2:3: breakers.x: failure-rate-threshold 0 opens it as soon as "
             "minimum-number-of-calls is reached, also when nothing failed");
-  EXPECT_EQ(note_of("{}"), "");
+  EXPECT_EQ(note_of("{ min-processes: 3 }"),
+            "cutwater.yaml:2:23: breakers.x.min-processes: 3 has no effect in this version: "
+            "failing processes are not counted");
+  EXPECT_EQ(note_of("{ open-on-retry-after: true }"),
+            "cutwater.yaml:2:29: breakers.x.open-on-retry-after: true has no effect in this "
+            "version: a Retry-After does not open it");
+  for (const char* none : {"{}", "{ min-processes: off }", "{ min-processes: auto }",
+                           "{ open-on-retry-after: false }", "{ count-hanging-calls: false }"}) {
+    EXPECT_EQ(note_of(none), "") << none;
+  }
 }
 
 TEST(Breakers, CanBeSetFromOutside) {
   LoadOptions options;
   options.environment = {{"CUTWATER_BREAKERS__FRAUDCHECK__FAILURE_RATE_THRESHOLD", "10"}};
-  options.settings = {{"breakers.bank-*.max-instances", "5"}};
-  const Config config = config_of("breakers:\n  fraudCheck: {}\n  \"bank-*\": {}\n", options);
+  options.settings = {{"breakers.bank.minimum-number-of-calls", "5"}};
+  const Config config = config_of("breakers:\n  fraudCheck: {}\n  bank: {}\n", options);
   EXPECT_EQ(config.breakers[0].failure_rate_ppm, 100'000U);
-  EXPECT_EQ(config.breakers[1].max_instances, 5U);
+  EXPECT_EQ(config.breakers[1].minimum_calls, 5U);
 }
 
 }  // namespace

@@ -37,6 +37,17 @@ struct Watch : testing::Test {
   std::unique_ptr<FileWatch> watch_;
 };
 
+TEST_F(Watch, SeesWhatChangedSinceTheFileWasReadBeforeTheWatchBegan) {
+  write_file(place_.config(), "a: 1\n");
+  const std::string read = fingerprint_of(place_.config());
+  write_file(place_.config(), "a: 22\n");
+
+  watch_ = std::make_unique<FileWatch>(loop_, place_.config(), [this] { ++changes_; },
+                                       std::chrono::hours{1}, read);
+
+  EXPECT_TRUE(sees_change(1));
+}
+
 TEST_F(Watch, SeesAFileThatIsWrittenAndOneThatIsPutInItsPlace) {
   write_file(place_.config(), "a: 1\n");
   watch(place_.config());
