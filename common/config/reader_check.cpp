@@ -135,7 +135,8 @@ void Reader::check_breakers() {
   const std::string count = std::to_string(instances);
   fail(breakers_place_, "breakers",
        count + " breakers do not fit capacity.breakers, which is " +
-           std::to_string(config_.capacity.breakers) + "; set capacity.breakers to at least " + count);
+           std::to_string(config_.capacity.breakers) +
+           "; set capacity.breakers to at least " + count);
 }
 
 void Reader::check_listen() {

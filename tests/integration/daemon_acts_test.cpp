@@ -118,11 +118,15 @@ TEST_F(Acts, AnOverrideAndShadowAreInForceAndReloadsKeepThem) {
 TEST_F(Acts, DrainCreditAndResetOfOneKey) {
   start();
   EXPECT_EQ(steer(wire::kVerbLimitDrain, "slow", "a").text,
-            "drained: what was there is spent in every window; the one with the fewest had 5 tokens");
+            "drained: what was there is spent in every window; the one with the fewest had 5 "
+            "tokens");
   EXPECT_EQ(ask("slow", "a"), "limit");
   EXPECT_EQ(steer(wire::kVerbLimitCredit, "slow", "a", Value::map({{"n", 2}})).text,
             "credited: 2 tokens are there now");
   EXPECT_EQ(ask("slow", "a"), "allowed 1");
+  EXPECT_EQ(steer(wire::kVerbLimitDrain, "tenant", "a").text,
+            "drained: what was there is spent in every window; the one with the fewest had 4 "
+            "tokens");
   EXPECT_EQ(steer(wire::kVerbLimitReset, "slow", "a").code, wire::kSteerDone);
   EXPECT_EQ(ask("slow", "a"), "allowed 4");
 }
