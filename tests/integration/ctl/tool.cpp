@@ -30,6 +30,7 @@ ProgramRun run_tool_on_terminal(const std::vector<std::string>& arguments, bool 
   int terminal = -1;
   const pid_t pid = ::forkpty(&terminal, nullptr, nullptr, nullptr);
   if (pid == 0) {
+    ::unsetenv("CUTWATER_BUILD_DIR");
     no_color ? ::setenv("NO_COLOR", "1", 1) : ::unsetenv("NO_COLOR");
     ::execv(argv[0], argv.data());
     ::_exit(127);
