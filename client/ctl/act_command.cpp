@@ -104,6 +104,23 @@ Exit run_config_reload(const Settings& settings, bool dry) {
   return steer(settings, message, dry ? "would be taken over" : "reloaded", patience);
 }
 
+namespace {
+
+/// `shadow off`, `override 9/s burst 9`, `ban`.
+std::string act_text(const wire::Value& row) {
+  std::string text = escape_short(text_at(row, "do"));
+  if (row.find("on") != nullptr) text += truth_at(row, "on") ? " on" : " off";
+  if (row.find("count") != nullptr) {
+    const std::uint64_t count = number_at(row, "count");
+    text += count == 0 ? " unlimited"
+                       : " " + rate_text(count, number_at(row, "period_ns")) + " burst " +
+                             std::to_string(number_at(row, "burst"));
+  }
+  return text;
+}
+
+}  // namespace
+
 Exit run_journal_list(const Settings& settings) {
   auto look = Look::open(settings);
   if (!look) return complain(settings, look.error());
@@ -127,8 +144,8 @@ Exit run_journal_list(const Settings& settings) {
       return text.empty() ? std::string("-") : escape_short(text);
     };
     const std::uint64_t until = number_at(row, "until_s");
-    table.add({std::to_string(number_at(row, "id")), shown("state"), shown("do"), shown("limit"),
-               shown("key"), until == 0 ? "undone" : moment_text(until), shown("who"),
+    table.add({std::to_string(number_at(row, "id")), shown("state"), act_text(row), shown("limit"),
+               shown("key"), until == 0 ? "-" : moment_text(until), shown("who"),
                shown("note")});
   }
   return print(settings, document,

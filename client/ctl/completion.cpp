@@ -244,6 +244,7 @@ Wanted wanted_by(std::string_view placeholder) noexcept {
 
 std::vector<std::string> words_of(std::string_view placeholder) {
   std::vector<std::string> words;
+  placeholder = placeholder.substr(0, placeholder.find(':'));  // CLI11 adds the checks behind one
   if (placeholder.find('|') == std::string_view::npos) return words;
   for (std::size_t begin = 0; begin <= placeholder.size();) {
     const std::size_t end = std::min(placeholder.find('|', begin), placeholder.size());

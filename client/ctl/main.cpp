@@ -32,9 +32,12 @@ constexpr const char* kFooter =
     "Keys: their bytes, or hex:616c for bytes that cannot be typed (exact: in front of a key that "
     "begins so).";
 
+/// What --for is when it is left out.
+constexpr const char* kUntilUndone = "0";
+
 struct Line {
   ctl::Settings settings;
-  std::string output = "table", timeout = "1s", hold = "0";
+  std::string output = "table", timeout = "1s", hold = kUntilUndone;
   std::string name, key, file, shell, word;
   std::uint64_t cost = 1, number = 0;
   bool dry = false;
@@ -280,6 +283,7 @@ std::string unknown_command(const CLI::App& app, int argc, char** argv) {
       at = *next;
       continue;
     }
+    if (known.empty()) return {};  // a command that takes words: what is missing says CLI11
     std::string text = "unknown command '" + word + "'; one of:";
     for (const CLI::App* command : known) text += " " + command->get_name();
     return text;
@@ -313,8 +317,9 @@ int run(int argc, char** argv) {
     return static_cast<int>(Exit::Usage);
   }
   const auto hold = config::parse_duration(line.hold);
-  if (!hold) {
-    ctl::note("--for: " + hold.error().text());
+  if (!hold || (*hold == 0 && line.hold != kUntilUndone)) {
+    ctl::note("--for: " + (hold ? std::string("0 is no time; leave it out for 'until undone'")
+                                : hold.error().text()));
     return static_cast<int>(Exit::Usage);
   }
   line.act.for_ns = *hold;

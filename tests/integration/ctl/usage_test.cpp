@@ -18,6 +18,7 @@ TEST(CommandLine, RefusesWhatItDoesNotKnow) {
                                              {"limit"},
                                              {"limit", "get"},
                                              {"limit", "peek", "api"},
+                                             {"limit", "ban", "api", "k", "--for", "0s"},
                                              {"limit", "peek", "api", "k", "--cost", "1000000001"},
                                              {"config", "check"},
                                              {"replay", "x.log"},

@@ -52,6 +52,7 @@ TEST(Completion, ReadsPlaceholdersOfTheHelp) {
   EXPECT_EQ(wanted_by("NAME"), Wanted::LimitName);
   EXPECT_EQ(wanted_by("KEY"), Wanted::Anything);
   EXPECT_EQ(words_of("table|json"), (std::vector<std::string>{"table", "json"}));
+  EXPECT_EQ(words_of("on|off:{on,off}"), (std::vector<std::string>{"on", "off"}));
   EXPECT_TRUE(words_of("TEXT").empty());
   EXPECT_FALSE(shell_of("tcsh").has_value());
 }

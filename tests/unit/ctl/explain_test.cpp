@@ -50,7 +50,7 @@ TEST(Explain, SaysWhatIsLeftAndWhichIsTightest) {
                                                 {"by", "override"}})),
                              1);
 
-  EXPECT_TRUE(says(words, "allowed: 1 token left"));
+  EXPECT_TRUE(says(words, "allowed: 1 token left after this ask of 1"));
   EXPECT_TRUE(says(words, "window 2 of 2 (500 per month (UTC))"));
   EXPECT_TRUE(says(words, "judged by an override"));
   EXPECT_TRUE(says(words, "the bucket is full"));
