@@ -130,7 +130,8 @@ Result<PublishReport> Publisher::publish(const std::vector<rule::LimitSettings>&
   report.generation = head().generation;
   if (report.effective_ns != 0) {
     ready_at_ = report.effective_ns;
-    report.late = !view_.clock.is_stepped() && view_.clock.now() > report.effective_ns;
+    report.late = !view_.clock.is_stepped() && report.effective_ns > round.now &&
+                  view_.clock.now() > report.effective_ns;
     if (report.late) __atomic_fetch_add(&view_.stats_control->late_publish, 1, __ATOMIC_RELAXED);
     if (view_.clock.is_stepped()) step_clock(view_, report.effective_ns);
   }

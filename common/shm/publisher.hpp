@@ -14,7 +14,8 @@
 // one set for each distinct list of windows; when an override comes, goes or changes, the key's
 // debt stays as it is at the next grant. A rule an override no longer needs is kept until the sweep
 // has moved its entries to the limit's own. Overrides, patterns, kind and mode take effect with the
-// store, numbers of windows at base_t.
+// store, numbers of windows at base_t; but at once where the limit had overrides or patterns, was
+// blocked, or loses a window, since what held a key back must not end before its numbers change.
 // A rate that does not fit the scale gets a new rule id with the old one as predecessor; entries
 // are converted in place by whoever charges them, and sweep() converts the rest, then frees the old
 // id.
@@ -120,6 +121,7 @@ class Publisher {
   /// One attempt to write the next image.
   struct Round {
     std::int64_t now = 0, base_t = 0;
+    std::int64_t moment = 0;             ///< from which numbers of the limit at hand hold
     PublishReport report;
     bool dropped = false;                ///< entries of rules that are gone are to be swept
   };

@@ -52,6 +52,15 @@ std::uint8_t flags_of(const rule::LimitSettings& settings, bool calendar) noexce
   return flags;
 }
 
+/// Windows, overrides, patterns and `blocked` end with the store. Where something of a limit that
+/// held keys back may end, its numbers must not go on for another 100 ms: a key would be judged by
+/// neither configuration. Then they hold from the publication on: slack, one decision of a thread
+/// that stood between its last look at the rules and its swap.
+bool loosens(const LimitConfig& was, const rule::LimitSettings& settings) noexcept {
+  constexpr std::uint8_t kHeldBack = kLimitHasOverrides | kLimitHasPatterns | kLimitBlocked;
+  return (was.flags & kHeldBack) != 0 || settings.windows.size() < was.windows;
+}
+
 }  // namespace
 
 Result<void> Publisher::apply(const std::vector<rule::LimitSettings>& limits, Round& round) {
@@ -122,6 +131,7 @@ Result<bool> Publisher::write_limit(std::uint32_t index, const rule::LimitSettin
   const LimitConfig was = config(index);
   write_config(config(index), settings);
   const Owed owed = owed_of(index, settings);
+  round.moment = loosens(was, settings) ? round.now : round.base_t;
   bool changed = false;
   if (settings.kind == rule::LimitKind::Bucket) {
     auto windows = write_windows(index, settings, owed, round);
@@ -196,21 +206,21 @@ Result<bool> Publisher::change_rule(std::uint16_t& id, const RuleWish& wish,
     // The factor of a conversion counts from this rule's base_n, which a second change would move.
     return still(settings, "entries of an earlier change are still being converted");
   }
-  const rule::Units n = units_of(old, round.base_t);
-  round.report.effective_ns = round.base_t;
+  const rule::Units n = units_of(old, round.moment);
+  round.report.effective_ns = std::max(round.report.effective_ns, round.moment);
   if (keeps_id(old, wish, word, same)) {
-    rule(id) = changed_rule(old, wish, word, n, round.base_t);
+    rule(id) = changed_rule(old, wish, word, n, round.moment);
     return true;
   }
   if (sweeping_) return still(settings, "entries of former rules are still being cleared");
   auto next = new_rule(settings, round.now);
   if (!next) return next.error();
   const std::uint64_t k = wish.window.kind == rule::WindowKind::Calendar
-                              ? period_at(calendar(wish.calendar), round.base_t) : 0;
-  auto made = successor(old, id, wish, word, n, round.base_t, k);
+                              ? period_at(calendar(wish.calendar), round.moment) : 0;
+  auto made = successor(old, id, wish, word, n, round.moment, k);
   if (!made) return no_scale(settings);
   rule(*next) = *made;
-  rule(id) = predecessor(old, *next, n, round.base_t);
+  rule(id) = predecessor(old, *next, n, round.moment);
   id = *next;
   return true;
 }
