@@ -239,7 +239,7 @@ void Acts::save(const std::vector<JournalEntry>& entries, std::string text, Done
   journal_->append(entries, [text = std::move(text), done](const Result<void>& saved) {
     if (saved) return done({wire::kSteerDone, text});
     done({wire::kSteerDone, text + "; NOT saved (" + saved.error().text() +
-                                "): it will not come back after a reboot"});
+                                "): it may not come back when the daemon starts again"});
   });
   if (!journal_->wants_rewrite(book_.standing().size())) return;
   std::vector<JournalEntry> all;

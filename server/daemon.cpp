@@ -76,7 +76,13 @@ struct Daemon::Parts {
         desk(*memory, janitor, running, steering, log),
         reader(*memory, running,
                {.fill = [this] { return janitor.fill(); },
-                .add_status = [this](wire::Value& row) { add_status(row); },
+                .add_status = [this](wire::Value& row) {
+                  add_status(row);
+                  row.set("journal", acts->journal().path());
+                  if (acts->journal().path().empty()) {
+                    row.set("journal_why_not", acts->journal().why_not());
+                  }
+                },
                 .add_clients = [this](rows::Rows& rows) { desk.add_clients(rows); },
                 .journal = [this] {
                   return journal_rows(memory->view(), acts->book(), running.config.limits);

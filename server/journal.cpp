@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -12,6 +13,21 @@
 namespace cutwater::server {
 
 namespace {
+
+/// A killed daemon keeps its lock until the kernel has torn it down: its successor tries for a
+/// second, before it would go on without the acts that stand in the journal.
+constexpr int kLockAttempts = 100;
+constexpr long kLockPauseNs = 10'000'000;
+
+bool lock_within_patience(int fd) noexcept {
+  for (int attempt = 0; attempt < kLockAttempts; ++attempt) {
+    if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return true;
+    if (errno != EWOULDBLOCK && errno != EINTR) return false;
+    const timespec pause{0, kLockPauseNs};
+    ::nanosleep(&pause, nullptr);
+  }
+  return false;
+}
 
 constexpr const char* kFile = "journal";
 constexpr const char* kNewFile = "journal.new";
@@ -81,7 +97,8 @@ Journal::Opened Journal::open(asio::io_context& loop, const StatePlan& plan) {
   }
   if (journal.path_.empty()) {
     journal.why_not_ = "no state directory: " + looked_at;
-    out.remarks.push_back("manual acts are not saved and will not come back after a reboot: " +
+    out.remarks.push_back("manual acts are not saved and may not come back when the daemon "
+                          "starts again: " +
                           journal.why_not_ + "; set instance.state-directory, or `off`");
     return out;
   }
@@ -117,7 +134,7 @@ std::string Journal::open_file(const std::string& directory) {
   }
   shm::UniqueFd file(::openat(at.get(), kFile, kOpenFlags, 0600));
   if (!file) return system_text(directory + "/" + kFile);
-  if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+  if (!lock_within_patience(file.get())) {
     return fmt::format("{}/{}: another daemon writes it; give each its own "
                        "instance.state-directory", directory, kFile);
   }

@@ -80,7 +80,8 @@ std::vector<std::string> explain(const wire::Value& row, std::uint64_t cost) {
   } else {
     const std::string window = which_window(row, answer);
     out.push_back("allowed: " + tokens(number_at(answer, "remaining")) +
-                  " left after this ask of " + std::to_string(cost) + (window.empty() ? "" : "; the tightest is " + window));
+                  " left after this ask of " + std::to_string(cost) +
+                  (window.empty() ? "" : "; the tightest is " + window));
   }
   if (truth_at(answer, "shadow")) {
     out.push_back("the limit is in shadow mode: enforced, it would refuse (" +

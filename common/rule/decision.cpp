@@ -52,8 +52,12 @@ std::string_view name_of(Reason reason) noexcept {
 }
 
 std::uint64_t Decision::remaining() const noexcept { return rule::report_of(data_).remaining; }
-Nanos Decision::retry_after() const noexcept { return nanos(rule::report_of(data_).retry_after_ns); }
-Nanos Decision::reset_after() const noexcept { return nanos(rule::report_of(data_).reset_after_ns); }
+Nanos Decision::retry_after() const noexcept {
+  return nanos(rule::report_of(data_).retry_after_ns);
+}
+Nanos Decision::reset_after() const noexcept {
+  return nanos(rule::report_of(data_).reset_after_ns);
+}
 Nanos Decision::starts_in() const noexcept { return nanos(rule::report_of(data_).starts_in_ns); }
 
 std::uint64_t Decision::charged() const noexcept {

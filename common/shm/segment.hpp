@@ -33,7 +33,7 @@ struct Capacity {
   std::uint32_t tops = 64;             ///< 0..4096 keys of each limit in its list of the busiest
   std::uint32_t calendars = 64;        ///< 1..65535 different ones (unit and zone) of all limits
   std::uint32_t breakers = 64;         ///< 0..65535
-  std::uint64_t breaker_memory = std::uint64_t{512} << 10;  ///< bytes: rings, probes, users; 0..2^32
+  std::uint64_t breaker_memory = std::uint64_t{512} << 10;  ///< bytes: rings, probes, users
   friend bool operator==(const Capacity&, const Capacity&) = default;
 };
 

@@ -35,7 +35,9 @@ constexpr Change kChanges[] = {
 TEST(ReloadBound, NothingIsAdmittedThatNeitherConfigurationAllows) {
   for (const Change& change : kChanges) {
     SCOPED_TRACE(std::string(change.before) + " -> " + change.after);
-    const auto yaml = [](const char* limit) { return std::string("limits: { api: ") + limit + " }"; };
+    const auto yaml = [](const char* limit) {
+      return std::string("limits: { api: ") + limit + " }";
+    };
     auto client = Client::in_memory(yaml(change.before)).value();
     Limit api = client.limit("api").value();
     const auto reloaded = client.reload(yaml(change.after));

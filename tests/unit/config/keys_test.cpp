@@ -178,8 +178,8 @@ TEST(Keys, WindowsFitTheRulesOfTheirLimits) {
   EXPECT_TRUE(load(text(1, "x: { rate: 9/s }, y: { rate: 9/s }, z: banned")).ok());
   EXPECT_EQ(errors_of(text(1, "x: { rate: 9/s }, y: { rate: 8/s }")),
             Lines{"cutwater.yaml:2:1: limits: 5 windows of limits and keys do not fit: there is "
-                  "room for 4 for each of capacity.limits, which is 1; set capacity.limits to at least "
-                  "2"});
+                  "room for 4 for each of capacity.limits, which is 1; set capacity.limits to "
+                  "at least 2"});
 }
 
 TEST(Keys, AtMostSixtyFourCalendars) {
