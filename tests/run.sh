@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what is needed, builds everything, runs the tests.
 #
-#   tests/run.sh [--cache FILE] [--labels REGEX] [--without REGEX]
+#   tests/run.sh [--cache FILE] [--labels REGEX] [--without REGEX] [--only REGEX]
 #
 #   --cache FILE     initial CMake settings (.ci/cache/asan.cmake, ...); then only the tests that will run are built
 #   --labels REGEX   which labels to run (default: all but none)
 #   --without REGEX  tests to leave out by name
+#   --only REGEX     of the others, those with such a name
 #   CUTWATER_BUILD_DIR  where to build (default: build)
 #
 # The last line is `N passed, N failed, N skipped`, counted in test cases. Exit 0 when at least one passed and none
@@ -16,13 +17,14 @@ cd "$(dirname "$(readlink -f "$0")")/.."
 export STEPS=4
 . deploy/steps.sh
 
-build=${CUTWATER_BUILD_DIR:-build} cache='' labels='unit|fuzz|model|stress|crash|integration' without=''
+build=${CUTWATER_BUILD_DIR:-build} cache='' labels='unit|fuzz|model|stress|crash|integration' without='' only=''
 while [ $# -gt 0 ]; do
   case $1 in
     --cache) cache=$2 ;;
     --labels) labels=$2 ;;
     --without) without=$2 ;;
-    *) sed -n '3,13s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    --only) only=$2 ;;
+    *) sed -n '3,14s/^# \{0,1\}//p' "$0"; exit 2 ;;
   esac
   shift 2
 done
@@ -30,7 +32,7 @@ done
 # The programs of the tests that will run; all of them when one of these is no program but, say, a script.
 selected() {
   local name names
-  mapfile -t names < <(ctest --test-dir "$build" -N -L "^($labels)\$" ${without:+-E "$without"} |
+  mapfile -t names < <(ctest --test-dir "$build" -N -L "^($labels)\$" ${without:+-E "$without"} ${only:+-R "$only"} |
     sed -n 's/^ *Test *#[0-9]*: //p')
   for name in "${names[@]}"; do
     grep -q "^build $name: phony" "$build/build.ninja" || { echo cutwater_tests; return; }
@@ -63,7 +65,7 @@ results=$(readlink -f "$results")
 # Every gtest executable writes NAME.xml there; one that dies leaves none and is counted by what ctest says.
 status=0
 GTEST_OUTPUT="xml:$results/" CTEST_OUTPUT_ON_FAILURE=1 \
-  ctest --test-dir "$build" -L "^($labels)\$" ${without:+-E "$without"} -j2 --no-tests=error --timeout 300 \
+  ctest --test-dir "$build" -L "^($labels)\$" ${without:+-E "$without"} ${only:+-R "$only"} -j2 --no-tests=error --timeout 300 \
   --output-junit "$results/ctest.junit" </dev/null || status=$?
 step_done ""
 
