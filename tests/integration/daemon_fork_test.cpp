@@ -24,6 +24,8 @@
 namespace cutwater::test {
 namespace {
 
+constexpr const char* kNoNameSpace = "no mount name space";
+
 class Fork : public testing::Test {
  protected:
   void start(const std::string& limits) {
@@ -121,7 +123,7 @@ std::string open_in_container(const std::function<bool()>& prepare, const std::s
   return in_child([&] {
     if (::unshare(CLONE_NEWNS) != 0 ||
         ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 || !prepare()) {
-      return std::string("no mount name space");
+      return std::string(kNoNameSpace);
     }
     ::unsetenv("CUTWATER_ADDRESS");
     auto client = Client::open(address);
@@ -142,6 +144,7 @@ TEST_F(Fork, C062AContainerWithoutTheSocketIsToldWhatToMount) {
   const std::string nowhere = open_in_container(hide, "");
   const std::string elsewhere = open_in_container(hide, place_.address());
 
+  if (nowhere == kNoNameSpace) GTEST_SKIP() << "this system gives root no mount name space";
   EXPECT_NE(nowhere.find("/run/cutwater/main/cutwater.sock"), std::string::npos) << nowhere;
   EXPECT_NE(nowhere.find("mount"), std::string::npos) << nowhere;
   EXPECT_NE(elsewhere.find(place_.socket()), std::string::npos) << elsewhere;
@@ -165,6 +168,7 @@ TEST_F(Fork, C062OnlyTheSocketMustBeMountedTheMemoryComesThroughIt) {
       },
       "unix:/run/door.sock");
 
+  if (inside == kNoNameSpace) GTEST_SKIP() << "this system gives root no mount name space";
   EXPECT_EQ(inside, "left 8");
 }
 

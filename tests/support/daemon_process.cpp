@@ -306,6 +306,17 @@ std::string in_forked(const std::function<bool()>& change,
 
 }  // namespace
 
+bool others_may_run(const std::string& program) {
+  struct stat found {};
+  for (std::size_t at = program.find('/', 1); at != std::string::npos;
+       at = program.find('/', at + 1)) {
+    if (::stat(program.substr(0, at).c_str(), &found) != 0 || (found.st_mode & S_IXOTH) == 0) {
+      return false;
+    }
+  }
+  return ::stat(program.c_str(), &found) == 0 && (found.st_mode & S_IXOTH) != 0;
+}
+
 std::string as_user(uid_t uid, gid_t gid, const std::vector<gid_t>& groups,
                     const std::function<std::string()>& body) {
   return in_forked(

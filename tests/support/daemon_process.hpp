@@ -123,5 +123,9 @@ std::string as_user(uid_t uid, gid_t gid, const std::vector<gid_t>& groups,
 std::string in_child(const std::function<std::string()>& body);
 
 inline bool is_root() { return ::geteuid() == 0; }
+/// Whether another user may start this program of the build: a build in root's own home may not be
+/// entered by others, and a test that becomes one then cannot run.
+bool others_may_run(const std::string& program);
+inline constexpr const char* kBuildIsClosed = "the build lies where other users may not go";
 
 }  // namespace cutwater::test

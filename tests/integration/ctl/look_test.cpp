@@ -195,6 +195,7 @@ TEST(Look, ReadsANamedMemoryWithoutAsking) {
 // covers: C137 (command line)
 TEST(Look, TellsAnotherUserThatTheMemoryIsNotHis) {
   if (!test::is_root()) GTEST_SKIP() << "only root can become another user";
+  if (!test::others_may_run(tool_program())) GTEST_SKIP() << test::kBuildIsClosed;
   Instance instance(kYaml);
   instance.daemon().kill(SIGKILL);
   const std::string memory = instance.place().memory();
@@ -212,6 +213,7 @@ TEST(Look, TellsAnotherUserThatTheMemoryIsNotHis) {
 // What the daemon refuses is an answer: the memory is not tried behind its back.
 TEST(Look, TellsAnotherUserWhatTheDaemonDoesNotPermit) {
   if (!test::is_root()) GTEST_SKIP() << "only root can become another user";
+  if (!test::others_may_run(tool_program())) GTEST_SKIP() << test::kBuildIsClosed;
   ScratchPlace place;
   const std::string socket = place.path() + "/open.sock";
   const std::vector<std::string> arguments = {"--set", "listen.unix.path=" + socket, "--set",
