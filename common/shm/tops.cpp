@@ -48,7 +48,7 @@ bool is_whole(const TopRecord& record) noexcept {
 void set_text(TopRecord& record, std::string_view text) noexcept {
   const std::size_t length = std::min(text.size(), sizeof record.text);
   std::memset(record.text, 0, sizeof record.text);
-  std::memcpy(record.text, text.data(), length);
+  if (length != 0) std::memcpy(record.text, text.data(), length);
   record.length = static_cast<std::uint8_t>(length);
 }
 
