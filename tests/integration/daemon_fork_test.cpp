@@ -122,9 +122,10 @@ TEST_F(Fork, C067AHundredChildrenThatEndInEveryWayLeaveTheParentItsRow) {
 std::string open_in_container(const std::function<bool()>& prepare, const std::string& address) {
   return in_child([&] {
     if (::unshare(CLONE_NEWNS) != 0 ||
-        ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 || !prepare()) {
-      return std::string(kNoNameSpace);
+        ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
+      return std::string(kNoNameSpace);   // a right this system withholds: not run
     }
+    if (!prepare()) return std::string("the mounts of this test failed");   // ours: a failure
     ::unsetenv("CUTWATER_ADDRESS");
     auto client = Client::open(address);
     if (!client) return std::string(name_of(client.error().code())) + ": " + client.error().text();
