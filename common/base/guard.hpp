@@ -74,6 +74,26 @@ enum class Guard {
   BreakerProbeTakeNumber,  ///< shm/breaker_probe: two takes of one cell are two words
   BreakerTwoReadings,      ///< shm/breaker_probe: some of P decide only when two readings agree
   BreakerSettleBeforeRefusing,  ///< shm/breaker_enter: nobody refuses before it tried to settle
+  BreakerRestHealthy,      ///< shm/breaker_user: one is singled out only beside a healthy rest
+  BreakerMoveClearsViews,  ///< shm/breaker_user: a move of the host ends what processes had for
+                           ///< themselves
+  HangingCountedOnce,      ///< shm/breaker_hanging: a call gives its cell back before it records
+  // bulkheads
+  PlaceCountedAfterTake,   ///< shm/bulkhead: who takes counts all cells afterwards
+  PlaceTakeNumber,         ///< shm/bulkhead: two takes of one cell are two words
+  PlaceLookAfterFree,      ///< shm/bulkhead: who frees a cell then looks at the line
+  PlaceLookAfterQueueing,  ///< shm/bulkhead_line: who joins the line then looks for a free cell
+  PlaceLookAfterLeaving,   ///< shm/bulkhead_line: who gives up then looks for what was handed to it
+  PlaceRecordReadAgain,    ///< shm/bulkhead_line: after a hand-over the record is read again
+  PlaceVoidIsFree,         ///< shm/bulkhead: what was handed to one who is gone is free for all
+  PlaceLineSwappedWhole,   ///< shm/bulkhead_line: the line is made quiet only as it was read
+  PlaceNewcomersQueue,     ///< shm/bulkhead: a newcomer does not pass those in line
+  // admission in one step
+  EnterLooksAgain,         ///< shm/enter: after the wait for a place breaker and deadline are looked
+                           ///< at again
+  EnterUndoesAll,          ///< shm/enter: a refusal on the way gives back what was taken before
+  // the rules: what a reload loosens
+  LooseningHoldsAtOnce,    ///< shm/publisher_limits: a raised number waits, a lowered one does not
 };
 
 }  // namespace cutwater
