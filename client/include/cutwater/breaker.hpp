@@ -38,6 +38,7 @@
 #include <cutwater/error.hpp>
 #include <cutwater/export.hpp>
 #include <cutwater/outcome.hpp>
+#include <cutwater/ran.hpp>
 #include <cutwater/result.hpp>
 #include <cutwater/units.hpp>
 
@@ -46,6 +47,7 @@ namespace cutwater {
 namespace detail {
 struct BreakerRecord;
 struct BreakerPlace;
+struct EnterParts;
 }
 
 /// Numbers are those of the protocol.
@@ -74,6 +76,7 @@ class CUTWATER_EXPORT BreakerRefusal {
 
  private:
   friend class Breaker;
+  friend struct detail::EnterParts;
   Reason reason_ = Reason::Degraded;
   BreakerStatus state_ = BreakerStatus::Closed;
   bool hint_ = true;
@@ -117,11 +120,11 @@ class CUTWATER_EXPORT Call {
 
  private:
   friend class Breaker;
+  friend struct detail::EnterParts;
   void report(std::uint8_t ended, std::string_view outcome_class, std::optional<Nanos> took,
               bool open_now, std::optional<Nanos> open_for) noexcept;
   void end() noexcept;
   void report_value(const Outcome& outcome) noexcept;
-  template <class> friend class Ran;
 
   detail::BreakerPlace* place_ = nullptr;
   std::uint64_t ticket_[2] = {};
@@ -149,52 +152,10 @@ class CUTWATER_EXPORT Entered {
 
  private:
   friend class Breaker;
+  friend struct detail::EnterParts;
   bool granted_ = false;
   bool degraded_ = false;
   Call call_;
-  BreakerRefusal refusal_;
-};
-
-/// What run() gives: the function's value, or the refusal. Exceptions of the function pass through
-/// unchanged.
-template <class T>
-class [[nodiscard]] Ran {
- public:
-  explicit Ran(BreakerRefusal refusal) : refusal_(refusal) {}
-  explicit Ran(T value) : value_(std::move(value)) {}
-  explicit operator bool() const noexcept { return value_.has_value(); }
-  bool ok() const noexcept { return value_.has_value(); }
-  T& value() & { return value_.value(); }
-  T&& value() && { return std::move(value_).value(); }
-  T* operator->() { return &value(); }
-  T& operator*() & { return value(); }
-  const BreakerRefusal& refusal() const noexcept { return refusal_; }
-  /// The value, or what `fallback` makes of the refusal.
-  template <class Fallback>
-  T or_else(Fallback&& fallback) && {
-    if (ok()) return std::move(*value_);
-    if constexpr (std::is_invocable_v<Fallback, const BreakerRefusal&>) {
-      return std::forward<Fallback>(fallback)(refusal_);
-    } else {
-      return std::forward<Fallback>(fallback)();
-    }
-  }
-
- private:
-  std::optional<T> value_;
-  BreakerRefusal refusal_;
-};
-template <>
-class [[nodiscard]] Ran<void> {
- public:
-  Ran() : ok_(true) {}
-  explicit Ran(BreakerRefusal refusal) : refusal_(refusal) {}
-  explicit operator bool() const noexcept { return ok_; }
-  bool ok() const noexcept { return ok_; }
-  const BreakerRefusal& refusal() const noexcept { return refusal_; }
-
- private:
-  bool ok_ = false;
   BreakerRefusal refusal_;
 };
 
@@ -217,7 +178,7 @@ class CUTWATER_EXPORT Breaker {
 
   /// Asks, calls, and reports: a value is judged by outcome_of(), an exception by its class.
   template <class Fn>
-  auto run(Fn&& fn) -> Ran<std::invoke_result_t<Fn>> {
+  auto run(Fn&& fn) -> Ran<std::invoke_result_t<Fn>, BreakerRefusal> {
     using T = std::invoke_result_t<Fn>;
     static_assert(!detail::kIsLater<T>,
                   "this function returns a future or an awaitable: its outcome is not known when "
@@ -228,7 +189,7 @@ class CUTWATER_EXPORT Breaker {
   }
   /// The same with a test of the value: true = a good one; or an Outcome.
   template <class Fn, class Test>
-  auto run(Fn&& fn, Test&& test) -> Ran<std::invoke_result_t<Fn>> {
+  auto run(Fn&& fn, Test&& test) -> Ran<std::invoke_result_t<Fn>, BreakerRefusal> {
     using T = std::invoke_result_t<Fn>;
     static_assert(!detail::kIsLater<T>,
                   "this function returns a future or an awaitable: its outcome is not known when "
@@ -244,23 +205,24 @@ class CUTWATER_EXPORT Breaker {
 
  private:
   friend class Client;
+  friend struct detail::EnterParts;
   explicit Breaker(detail::BreakerRecord* record) noexcept : record_(record) {}
   void enter_slowly(detail::BreakerPlace* place, Nanos deadline, Entered& out) noexcept;
 
   template <class Fn, class Judge>
-  auto run_tested(Fn&& fn, Judge judge) -> Ran<std::invoke_result_t<Fn>> {
+  auto run_tested(Fn&& fn, Judge judge) -> Ran<std::invoke_result_t<Fn>, BreakerRefusal> {
     using T = std::invoke_result_t<Fn>;
     Entered entered = try_enter();
-    if (!entered) return Ran<T>(entered.refusal());
+    if (!entered) return Ran<T, BreakerRefusal>(entered.refusal());
     try {
       if constexpr (std::is_void_v<T>) {
         std::forward<Fn>(fn)();
         entered->succeeded();
-        return Ran<void>();
+        return Ran<void, BreakerRefusal>();
       } else {
         T value = std::forward<Fn>(fn)();
         entered->report_value(judge(std::as_const(value)));
-        return Ran<T>(std::move(value));
+        return Ran<T, BreakerRefusal>(std::move(value));
       }
     } catch (...) {
       entered->failed_by_exception();

@@ -37,7 +37,9 @@
 
 #include <cutwater/admission.hpp>
 #include <cutwater/breaker.hpp>
+#include <cutwater/bulkhead.hpp>
 #include <cutwater/decision.hpp>
+#include <cutwater/enter.hpp>
 #include <cutwater/error.hpp>
 #include <cutwater/export.hpp>
 #include <cutwater/limit.hpp>
@@ -139,6 +141,13 @@ class CUTWATER_EXPORT Client {
   /// memory only: with IfAbsent::Fail, Unsupported on a client that asks over the socket, NoDaemon
   /// while no daemon answers. Otherwise any name is taken then, and if_absent answers.
   Result<Breaker> breaker(std::string_view name);
+
+  /// A bulkhead by name. UnknownName lists the nearest names. Errors as of breaker().
+  Result<Bulkhead> bulkhead(std::string_view name);
+
+  /// One admission over a breaker, a bulkhead and limits of this client, all or none
+  /// (<cutwater/enter.hpp>). Waits only for a place, and only where `ask` lets it.
+  Entry enter(const EnterAsk& ask) noexcept;
 
   /// A limit by name. UnknownName lists the nearest names. While no daemon answers any name is
   /// taken; one that its daemon does not know is answered Reason::Degraded.
