@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <functional>
 #include <new>
 
 #include "base/fork_page.hpp"
@@ -55,25 +56,13 @@ class ReloadStep : public testing::Test {
     const shm::LimitRef api = world.ref("api");
     world.pass(kSecond);
     world.take("api", key(7), c.used);
-    const Snapshot start = world.save();
     const std::int64_t asked = world.now();
     const auto decide = [&] {
       std::uint64_t hint = shm::kNoSlot;
       answer_->outcome =
           charge_at(world.view(), {api, key(7), 1, 0}, world.now(), hint, answer_->data);
     };
-    process_life();                      // made once per process: not in a child
-    std::uint64_t length = 0;
-    for (Stepper whole(decide); whole.step();) ++length;
-    std::uint64_t reloads = 0;
-    for (std::uint64_t at = 0; at <= length && !HasFailure(); at += c.gap, ++reloads) {
-      SCOPED_TRACE(std::string(c.name) + ", reloads after instruction " + std::to_string(at));
-      world.restore(start);
-      world.adopt();
-      while (!world.publisher().sweep(64)) {}
-      *answer_ = {};
-      Stepper stepper(decide);
-      stepper.step_over(at);
+    at_each_instruction(world, c.name, c.gap, decide, [&](Stepper& stepper) {
       std::vector<Moment> moments{{0, c.first[0].windows[0].burst}};
       for (const auto* next : {&c.second, &c.third}) {
         if (next->empty()) continue;
@@ -84,8 +73,30 @@ class ReloadStep : public testing::Test {
       }
       stepper.finish();
       judge(world, c.used, asked, moments);
+    });
+  }
+
+  // From the present state: `decide` in a child that is stopped at every gap-th instruction; there
+  // `meanwhile` goes on. It lets the child finish.
+  void at_each_instruction(World& world, const char* name, std::uint64_t gap,
+                           const std::function<void()>& decide,
+                           const std::function<void(Stepper&)>& meanwhile) {
+    const Snapshot start = world.save();
+    process_life();                      // made once per process: not in a child
+    std::uint64_t length = 0;
+    for (Stepper whole(decide); whole.step();) ++length;
+    std::uint64_t reloads = 0;
+    for (std::uint64_t at = 0; at <= length && !HasFailure(); at += gap, ++reloads) {
+      SCOPED_TRACE(std::string(name) + ", reloads after instruction " + std::to_string(at));
+      world.restore(start);
+      world.adopt();
+      while (!world.publisher().sweep(64)) {}
+      *answer_ = {};
+      Stepper stepper(decide);
+      stepper.step_over(at);
+      meanwhile(stepper);
     }
-    std::printf("%-42s reloads at %lu of %lu instructions\n", c.name,
+    std::printf("%-42s reloads at %lu of %lu instructions\n", name,
                 static_cast<unsigned long>(reloads), static_cast<unsigned long>(length));
   }
 
@@ -176,20 +187,8 @@ class ReloadStepAdmit : public ReloadStep {
     shm::Outcome outcome{};
     handle_ = shm::resolve(world.view(), "api");
     if (c.used != 0) ask(world, c.used, outcome);
-    const Snapshot start = world.save();
     const auto decide = [&] { answer_->data = ask(world, 1, answer_->outcome); };
-    process_life();
-    std::uint64_t length = 0;
-    for (Stepper whole(decide); whole.step();) ++length;
-    std::uint64_t reloads = 0;
-    for (std::uint64_t at = 0; at <= length && !HasFailure(); at += c.gap, ++reloads) {
-      SCOPED_TRACE(std::string(c.name) + ", reloads after instruction " + std::to_string(at));
-      world.restore(start);
-      world.adopt();
-      while (!world.publisher().sweep(64)) {}
-      *answer_ = {};
-      Stepper stepper(decide);
-      stepper.step_over(at);
+    at_each_instruction(world, c.name, c.gap, decide, [&](Stepper& stepper) {
       for (const auto* next : {&c.second, &c.third}) {
         world.publish(*next);
         world.pass(1);
@@ -202,9 +201,7 @@ class ReloadStepAdmit : public ReloadStep {
       EXPECT_LE(left, c.left - 1) << "the token was forgotten";
       EXPECT_GE(left + c.slack, c.left - 1) << "it was taken twice";
       EXPECT_EQ(world.verify(), "");
-    }
-    std::printf("%-42s reloads at %lu of %lu instructions\n", c.name,
-                static_cast<unsigned long>(reloads), static_cast<unsigned long>(length));
+    });
   }
 
   shm::LimitHandle handle_;

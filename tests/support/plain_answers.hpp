@@ -13,18 +13,16 @@ namespace cutwater::wire {
 inline ServerActions answer_plainly(ServerSession& session, const ServerAction& action) {
   return std::visit(
       [&]<class Asked>(const Asked& asked) -> ServerActions {
+        const auto one_each = [&](auto answer, auto part, std::size_t asked_for) {
+          (answer.*part).resize(asked_for);
+          if constexpr (requires { asked.request; }) return session.answer(asked.request, answer);
+        };
         if constexpr (std::is_same_v<Asked, ResolveRequested>) {
-          ResolveAnswer answer;
-          answer.names.resize(asked.message.names.size());
-          return session.answer(asked.request, answer);
+          return one_each(ResolveAnswer{}, &ResolveAnswer::names, asked.message.names.size());
         } else if constexpr (std::is_same_v<Asked, AcquireRequested>) {
-          AcquireAnswer answer;
-          answer.decisions.resize(asked.message.items.size());
-          return session.answer(asked.request, answer);
+          return one_each(AcquireAnswer{}, &AcquireAnswer::decisions, asked.message.items.size());
         } else if constexpr (std::is_same_v<Asked, PeekRequested>) {
-          PeekAnswer answer;
-          answer.decisions.resize(asked.message.items.size());
-          return session.answer(asked.request, answer);
+          return one_each(PeekAnswer{}, &PeekAnswer::decisions, asked.message.items.size());
         } else if constexpr (std::is_same_v<Asked, CancelRequested>) {
           (void)session.take_for(asked.message);
           return session.answer(asked.request, CancelAnswer{});
@@ -37,13 +35,9 @@ inline ServerActions answer_plainly(ServerSession& session, const ServerAction& 
         } else if constexpr (std::is_same_v<Asked, EnterRequested>) {
           return session.answer(asked.request, EnterAnswer{});
         } else if constexpr (std::is_same_v<Asked, OutcomeRequested>) {
-          OutcomeAnswer answer;
-          answer.codes.resize(asked.message.reports.size());
-          return session.answer(asked.request, answer);
+          return one_each(OutcomeAnswer{}, &OutcomeAnswer::codes, asked.message.reports.size());
         } else if constexpr (std::is_same_v<Asked, PresentRequested>) {
-          PresentAnswer answer;
-          answer.tickets.resize(asked.message.tickets.size());
-          return session.answer(asked.request, answer);
+          return one_each(PresentAnswer{}, &PresentAnswer::tickets, asked.message.tickets.size());
         } else if constexpr (std::is_same_v<Asked, ReadRequested>) {
           return session.answer(asked.request, ReadAnswer{});
         } else if constexpr (std::is_same_v<Asked, SteerRequested>) {
