@@ -93,6 +93,15 @@ BreakerEntry enter_breaker(const View& view, BreakerRef ref, const BreakerCaller
 BreakerEntry look_at_breaker(const View& view, BreakerRef ref,
                              const BreakerCaller& caller) noexcept;
 
+/// The same for one who refuses by it: where look_at_breaker would refuse in HALF_OPEN, the step
+/// that is due there (a probe past its deadline, a verdict, the end of the longest wait) is made
+/// first, as enter_breaker does, so that nobody who only looks is refused for ever. Takes nothing.
+BreakerEntry look_after_settling(const View& view, BreakerRef ref,
+                                 const BreakerCaller& caller) noexcept;
+/// Counts a refusal that was found by looking: enter_breaker counts its own.
+void count_breaker_refusal(const View& view, StripeHandle stripe, std::uint32_t index,
+                           Reason reason) noexcept;
+
 enum class Ended : std::uint8_t { Success = 0, Failure = 1, Ignored = 2, Cancelled = 3 };
 
 struct BreakerReport {

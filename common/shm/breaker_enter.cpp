@@ -199,11 +199,38 @@ BreakerEntry enter_breaker(const View& view, BreakerRef ref, const BreakerCaller
     }
     return entry;
   }
-  count_breaker(view, caller.stripe, ref.index,
-                entry.reason == Reason::Open      ? BreakerCounter::RefusedOpen
-                : entry.reason == Reason::Probing ? BreakerCounter::RefusedProbing
-                                                  : BreakerCounter::RefusedDegraded);
+  count_breaker_refusal(view, caller.stripe, ref.index, entry.reason);
   return entry;
+}
+
+void count_breaker_refusal(const View& view, StripeHandle stripe, std::uint32_t index,
+                           Reason reason) noexcept {
+  count_breaker(view, stripe, index,
+                reason == Reason::Open      ? BreakerCounter::RefusedOpen
+                : reason == Reason::Probing ? BreakerCounter::RefusedProbing
+                                            : BreakerCounter::RefusedDegraded);
+}
+
+BreakerEntry look_after_settling(const View& view, BreakerRef ref,
+                                 const BreakerCaller& caller) noexcept {
+  const BreakerEntry seen = look_at_breaker(view, ref, caller);
+  if (seen.granted || !guarded(Guard::BreakerSettleBeforeRefusing)) return seen;
+  BreakerParts parts;
+  if (!read_parts(view, ref, parts)) return seen;
+  const Word16 before = state_of(parts);
+  const BreakerWord word = unpack_breaker(before);
+  if (word.state != BreakerState::HalfOpen) return seen;
+  const std::int64_t now = view.clock.now();
+  for (std::uint32_t i = 0; i < parts.probe_count; ++i) {
+    Word16* const place = parts.probes + i;
+    lapse_probe(parts, place, load16(place), now, caller.stripe);
+  }
+  settle_half_open(parts, now, caller.row);
+  const bool over = word.deadline_ns != 0 && now >= word.deadline_ns;
+  if (over && state_of(parts) == before) {
+    move_breaker(parts, before, after_half_open(parts, word, now), now, caller.row);
+  }
+  return look_at_breaker(view, ref, caller);
 }
 
 BreakerEntry look_at_breaker(const View& view, BreakerRef ref,

@@ -288,5 +288,32 @@ TEST(BreakerScenario, C078_AReaderSeesThatItIsReadyWithoutTraffic) {
   EXPECT_EQ(w.enter().call.kind, shm::CallKind::Probe);
 }
 
+TEST(BreakerScenario, C070_WhoOnlyLooksIsNotRefusedForEver) {
+  BreakerSettings s = count_breaker({1, 1, 1});
+  s.probe_timeout_ns = 100'000'000;
+  for (const std::int64_t longest : {0, 100'000'000}) {
+    s.half_open_max_wait_ns = static_cast<std::uint64_t>(longest);
+    BreakerWorld w(s);
+    trip(w, 0);
+    w.at(1'001 * kMs);
+    w.enter(1);
+    w.pass(99 * kMs);
+    const auto look = [&] { return shm::look_after_settling(w.view(), w.ref(), w.caller()); };
+    EXPECT_EQ(look().reason, Reason::Probing);
+    EXPECT_EQ(w.state(), BreakerState::HalfOpen);
+
+    w.pass(1 * kMs + 1'000);
+
+    EXPECT_EQ(look().reason, Reason::Open);
+    EXPECT_EQ(w.state(), BreakerState::Open) << "the probe was late: a failure";
+    w.pass(1'000 * kMs);
+    EXPECT_FALSE(look().granted);
+    w.pass(1);
+    EXPECT_TRUE(look().granted);
+    EXPECT_EQ(w.state(), BreakerState::Open) << "a look that grants makes no step";
+    EXPECT_TRUE(w.enter().granted);
+  }
+}
+
 }  // namespace
 }  // namespace cutwater::test
