@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Crew: forked processes over one memory, and what they tell each other in a shared mapping.
 #pragma once
+#include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <climits>
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
@@ -65,7 +69,8 @@ struct GrantLog {
   }
 };
 
-/// All processes meet here, as often as they like.
+/// All processes meet here, as often as they like. Who waits turns for a moment, so that those who
+/// have a processor go on together, and then sleeps: the processor is for those still to come.
 class Meeting {
  public:
   void wait(std::uint32_t crew) {
@@ -73,15 +78,31 @@ class Meeting {
     if (arrived_.fetch_add(1) + 1 == crew) {
       arrived_ = 0;
       ++round_;
+      syscall(SYS_futex, &round_, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
       return;
     }
-    for (int spins = 0; round_.load() == round; ++spins) {
-      if (spins > 200) sched_yield();
+    for (int spins = 0; spins < 2'000; ++spins) {
+      if (round_.load() != round) return;
+    }
+    while (round_.load() == round) {
+      syscall(SYS_futex, &round_, FUTEX_WAIT, round, nullptr, nullptr, 0);
     }
   }
 
  private:
   std::atomic<std::uint32_t> arrived_{0}, round_{0};
+  static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t));   // a futex
+};
+
+/// For a loop that is cut short where others want the machine: `n < most && !patience.over()`. What
+/// it did is checked, however much that was.
+class Patience {
+ public:
+  explicit Patience(std::chrono::seconds most) : end_(std::chrono::steady_clock::now() + most) {}
+  bool over() const { return std::chrono::steady_clock::now() >= end_; }
+
+ private:
+  std::chrono::steady_clock::time_point end_;
 };
 
 inline pid_t start_process(const std::function<void()>& work) {

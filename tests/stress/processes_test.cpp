@@ -123,11 +123,15 @@ TEST(Processes, C060ContentionIsNoRefusal) {
 
 struct Race {
   Meeting meeting;
-  std::atomic<std::uint32_t> admitted{0}, no_place{0};
+  std::atomic<std::uint32_t> admitted{0}, no_place{0}, over{0};
   std::uint64_t keys = 0, wrong = 0, twice = 0, without_place = 0;
 };
 
-// Each key is met at a barrier by all, between newcomers of other keys; burst 1, a token a day.
+constexpr std::uint64_t kFewestKeys = 100;
+constexpr std::chrono::seconds kRaceAtMost{12};
+
+// Each key is met at a barrier by all, between newcomers of other keys; burst 1, a token a day. At
+// most `keys`; fewer where the machine has others to serve, as each meeting waits for them.
 void race(int crew, std::uint64_t keys, std::uint64_t seed) {
   auto api = limit("api", {1, 24 * kHour}, 1);
   api.on_full = rule::OnFull::Deny;
@@ -138,7 +142,8 @@ void race(int crew, std::uint64_t keys, std::uint64_t seed) {
   const shm::LimitRef tested = world.ref("api"), churn = world.ref("churn");
   ASSERT_TRUE(run_crew(crew, [&](int me) {
     Chance chance(seed * 100 + static_cast<std::uint64_t>(me));
-    for (std::uint64_t n = 0; n < keys; ++n) {
+    const Patience patience(kRaceAtMost);
+    for (std::uint64_t n = 0; n < keys && shared->over == 0; ++n) {
       for (std::uint64_t i = chance.below(4); i > 0; --i) world.take(churn, key(chance()));
       shared->meeting.wait(everybody);
       const DecisionData d = world.take(tested, key(n));
@@ -154,6 +159,7 @@ void race(int crew, std::uint64_t keys, std::uint64_t seed) {
           shared->wrong += shared->admitted != 1;
         }
         shared->admitted = shared->no_place = 0;
+        shared->over = n + 1 >= kFewestKeys && patience.over() ? 1 : 0;
         for (std::uint64_t i = 0; i < world.view().slot_count; ++i) {
           Word16 word = load16(world.view().slots + i);
           if (shm::rule_of(word.lo) == shm::kFirstRuleId) cas16(world.view().slots + i, word, {});
@@ -164,16 +170,16 @@ void race(int crew, std::uint64_t keys, std::uint64_t seed) {
   }));
   EXPECT_EQ(shared->wrong, 0U) << "keys that were not admitted exactly once";
   EXPECT_EQ(shared->twice, 0U) << "keys with two entries";
-  EXPECT_EQ(shared->keys, keys);
-  EXPECT_LT(shared->without_place, keys / 10);
-  std::printf("%d processes, %lu keys: %lu not once, %lu with two entries, %lu found no place\n",
-              crew, static_cast<unsigned long>(shared->keys),
+  EXPECT_GE(shared->keys, kFewestKeys);
+  EXPECT_LT(shared->without_place, shared->keys / 10);
+  std::printf("%d processes, %lu of %lu keys: %lu not once, %lu with two entries, %lu without "
+              "place\n", crew, static_cast<unsigned long>(shared->keys),
+              static_cast<unsigned long>(keys),
               static_cast<unsigned long>(shared->wrong), static_cast<unsigned long>(shared->twice),
               static_cast<unsigned long>(shared->without_place));
 }
 
-// More processes than processors meet slowly: what each meeting costs is theirs to schedule.
-TEST(InsertRace, TwoProcesses) { race(2, 200'000, 1); }
+TEST(InsertRace, TwoProcesses) { race(2, 100'000, 1); }
 TEST(InsertRace, ThreeProcesses) { race(3, 10'000, 2); }
 TEST(InsertRace, FourProcesses) { race(4, 10'000, 3); }
 
