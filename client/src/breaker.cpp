@@ -16,8 +16,6 @@ namespace {
 using detail::BreakerPlace;
 using detail::BreakerRecord;
 
-constexpr std::int64_t kAbsentRetryNs = 100'000'000;   // when to look for the daemon again
-
 rule::BreakerStory story_of(const shm::BreakerInfo& info) {
   rule::BreakerStory story;
   story.state = info.word.state;
@@ -52,7 +50,7 @@ std::string BreakerRefusal::text() const {
   const bool known = place_ != nullptr &&
                      shm::read_breaker(*place_->view, place_->breaker().index, info);
   if (!known || reason_ == Reason::Degraded) {
-    const auto why = static_cast<detail::BreakerNowhere>(nowhere_);
+    const auto why = static_cast<detail::Nowhere>(nowhere_);
     return "breaker '" + std::string(breaker_name()) + "' cannot be asked; " +
            (record_ == nullptr ? "it has no name" : detail::nowhere_text(*record_, why));
   }
@@ -102,11 +100,11 @@ void Breaker::enter_slowly(BreakerPlace* place, Nanos deadline, Entered& out) no
   BreakerRefusal& refusal = out.refusal_;
   if (place == nullptr ||
       place->seen_current.load(std::memory_order_relaxed) != place->view->current()) {
-    const detail::BreakerFound found = detail::find_place(*record_);
-    place = found.place;
+    const detail::Found<BreakerPlace> found = detail::find_spot(*record_);
+    place = found.spot;
     out.degraded_ = place == nullptr || found.degraded;
     refusal.nowhere_ = static_cast<std::uint8_t>(found.why);
-    const bool counts = record_->link != nullptr && found.why != detail::BreakerNowhere::Off;
+    const bool counts = record_->link != nullptr && found.why != detail::Nowhere::Off;
     if (out.degraded_ && counts) record_->link->count_degraded();
   }
   refusal.record_ = record_;
@@ -114,10 +112,9 @@ void Breaker::enter_slowly(BreakerPlace* place, Nanos deadline, Entered& out) no
   if (place == nullptr) {
     // Nowhere to ask: what the program chose for that.
     out.granted_ =
-        detail::grants_nowhere(*record_, static_cast<detail::BreakerNowhere>(refusal.nowhere_));
+        detail::grants_nowhere(record_->link, static_cast<detail::Nowhere>(refusal.nowhere_));
     refusal.state_ = out.granted_ ? BreakerStatus::Disabled : BreakerStatus::ForcedOpen;
-    refusal.retry_after_ = Nanos{record_->link == nullptr ? kAbsentRetryNs
-                                                          : record_->link->absent_retry_ns()};
+    refusal.retry_after_ = Nanos{detail::retry_nowhere_ns(record_->link)};
     return;
   }
   const shm::View& view = *place->view;
@@ -143,7 +140,7 @@ void Breaker::enter_slowly(BreakerPlace* place, Nanos deadline, Entered& out) no
   refusal.reason_ = entry.reason;
   if (entry.reason == Reason::Degraded) {                // gone since it was found
     out.degraded_ = true;
-    refusal.nowhere_ = static_cast<std::uint8_t>(detail::BreakerNowhere::Gone);
+    refusal.nowhere_ = static_cast<std::uint8_t>(detail::Nowhere::Gone);
   }
   refusal.state_ = static_cast<BreakerStatus>(entry.state);
   refusal.hint_ = entry.hint || entry.reason == Reason::Degraded;
@@ -153,18 +150,18 @@ void Breaker::enter_slowly(BreakerPlace* place, Nanos deadline, Entered& out) no
 }
 
 bool Breaker::would_enter() const noexcept {
-  const detail::BreakerFound found = detail::find_place(*record_);
-  const BreakerPlace* const place = found.place;
-  if (place == nullptr) return detail::grants_nowhere(*record_, found.why);
+  const detail::Found<BreakerPlace> found = detail::find_spot(*record_);
+  const BreakerPlace* const place = found.spot;
+  if (place == nullptr) return detail::grants_nowhere(record_->link, found.why);
   return shm::look_at_breaker(*place->view, place->breaker(), place->caller()).granted;
 }
 
 BreakerStatus Breaker::state() const noexcept {
-  const detail::BreakerFound found = detail::find_place(*record_);
-  const BreakerPlace* const place = found.place;
+  const detail::Found<BreakerPlace> found = detail::find_spot(*record_);
+  const BreakerPlace* const place = found.spot;
   shm::BreakerInfo info;
   if (place == nullptr || !shm::read_breaker(*place->view, place->breaker().index, info)) {
-    const bool grants = detail::grants_nowhere(*record_, found.why);
+    const bool grants = detail::grants_nowhere(record_->link, found.why);
     return grants ? BreakerStatus::Disabled : BreakerStatus::ForcedOpen;
   }
   if (!info.effective.ready) return static_cast<BreakerStatus>(info.word.state);
@@ -178,8 +175,8 @@ BreakerStatus Breaker::state() const noexcept {
 }
 
 std::string Breaker::explain() const {
-  const detail::BreakerFound found = detail::find_place(*record_);
-  const BreakerPlace* const place = found.place;
+  const detail::Found<BreakerPlace> found = detail::find_spot(*record_);
+  const BreakerPlace* const place = found.spot;
   shm::BreakerInfo info;
   if (place == nullptr || !shm::read_breaker(*place->view, place->breaker().index, info)) {
     return detail::nowhere_text(*record_, found.why);

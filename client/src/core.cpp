@@ -9,6 +9,7 @@
 
 #include "base/fork_page.hpp"
 #include "config/words.hpp"
+#include "src/breaker_record.hpp"
 #include "src/core_registry.hpp"
 #include "src/daemon_link.hpp"
 #include "src/known_key.hpp"
@@ -115,7 +116,7 @@ Client::Core::~Core() {
     delete state;
     state = next;
   }
-  delete_breakers();
+  detail::delete_records(breakers_);
 }
 
 detail::LimitState* Client::Core::known(std::string_view name) const noexcept {

@@ -112,10 +112,8 @@ class Client::Core {
 
  private:
   void start() noexcept;
-  void delete_breakers() noexcept;
   detail::LimitState* make_record(std::string_view name) const noexcept;
   detail::LimitState* add(detail::LimitState* state) noexcept;
-  Error unknown_breaker(std::string_view name) const;
 
   std::optional<shm::Segment> segment_;
   shm::View view_;                       ///< copy: one step less on the decision path
