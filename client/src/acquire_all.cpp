@@ -9,6 +9,7 @@
 #include "src/core.hpp"
 #include "src/decide.hpp"
 #include "src/elsewhere.hpp"
+#include "src/limit_list.hpp"
 #include "src/limit_of.hpp"
 
 namespace cutwater {
@@ -16,51 +17,15 @@ namespace {
 
 using detail::LimitOf;
 using detail::LimitState;
-
-/// The records and asks of a list, in its order.
-struct Prepared {
-  std::array<LimitState*, kMaxLimitsAtOnce> state{};
-  std::array<shm::AdmitAsk, kMaxLimitsAtOnce> ask{};
-  std::size_t count = 0;
-};
-
-/// Why a list cannot be asked at all; Reason::Allowed when it can: `out` has the records then.
-/// `at`: the item.
-Reason prepare(std::span<const LimitAsk> asks, Prepared& out, const LimitState** of,
-               std::size_t& at) noexcept {
-  at = 0;
-  *of = nullptr;
-  if (asks.empty() || asks.size() > kMaxLimitsAtOnce) return Reason::InvalidArgument;
-  for (; at < asks.size(); ++at) {
-    LimitState& named = LimitOf::state(asks[at].limit);
-    *of = &named;
-    if (asks[at].key.size() > kMaxKeyBytes) return Reason::KeyTooLong;
-    if (asks[at].cost > kMaxCost) return Reason::InvalidArgument;
-    LimitState* const state = detail::record_now(named);
-    if (state == nullptr) return Reason::Degraded;
-    // Limits of another memory cannot be charged together with these.
-    if (at != 0 && state->view != out.state[0]->view) return Reason::InvalidArgument;
-    out.state[at] = state;
-    out.ask[at] = {detail::unpack_ref(state->ref.load(std::memory_order_relaxed)),
-                   {shm::hash_key(state->secret, asks[at].key), asks[at].key},
-                   asks[at].cost,
-                   0};
-  }
-  out.count = asks.size();
-  at = 0;
-  return Reason::Allowed;
-}
+using Prepared = detail::PreparedLimits;
 
 /// Asks until no limit of the list is gone that is there again: each name is looked for once.
 bool ask(const shm::View& view, Prepared& list, bool charge, shm::AdmitAnswer& out) noexcept {
   for (std::size_t round = 0; round <= list.count; ++round) {
-    const std::span<const shm::AdmitAsk> asks{list.ask.data(), list.count};
-    const shm::Outcome done = charge ? shm::admit_all(view, asks, out)
-                                     : shm::look_all(view, asks, out);
+    const shm::Outcome done = charge ? shm::admit_all(view, list.asks(), out)
+                                     : shm::look_all(view, list.asks(), out);
     if (done == shm::Outcome::Answered) return true;
-    if (done != shm::Outcome::LimitGone || !detail::resolve_again(*list.state[out.gone])) break;
-    list.ask[out.gone].limit =
-        detail::unpack_ref(list.state[out.gone]->ref.load(std::memory_order_relaxed));
+    if (done != shm::Outcome::LimitGone || !detail::prepare_again(list, out.gone)) break;
   }
   return false;
 }
@@ -91,7 +56,7 @@ Admission Client::ask_in_memory(std::span<const LimitAsk> asks, bool charge) noe
   Admission out;
   const LimitState* of = nullptr;
   Prepared list;
-  const Reason bad = prepare(asks, list, &of, out.index_);
+  const Reason bad = detail::prepare_limits(asks, list, &of, out.index_);
   if (bad != Reason::Allowed) {
     DecisionData& data = out.verdict_.data();
     data.computed = true;
