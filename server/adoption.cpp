@@ -49,6 +49,7 @@ std::string misfit(const shm::Segment& segment, const shm::Capacity& asked) {
       {"events", found.events, wanted.events, asked.events},
       {"overrides", found.overrides, wanted.overrides, asked.overrides},
       {"tops", found.tops, wanted.tops, asked.tops},
+      {"trips", found.trips, wanted.trips, asked.trips},
       {"calendars", found.calendars, wanted.calendars, asked.calendars},
       {"breakers", found.breakers, wanted.breakers, asked.breakers},
       {"breaker-memory", found.breaker_memory, wanted.breaker_memory, asked.breaker_memory},

@@ -7,6 +7,7 @@
 #include "debt_count.hpp"
 #include "reap.hpp"
 #include "shm/breaker.hpp"
+#include "shm/breaker_story.hpp"
 #include "shm/bucket_table.hpp"
 #include "shm/counters.hpp"
 #include "shm/image.hpp"
@@ -154,6 +155,7 @@ void Janitor::tick(std::uint64_t now_ns) {
   if (ticks_ % kTicksPerSecond == 0) {
     look_at_names();
     look_at_calendars();
+    look_at_durations();
   }
   if (ticks_ % kTicksPerMinute == 0) compare_rules();
 }
@@ -166,6 +168,12 @@ void Janitor::look_at_breakers() {
   for (std::uint32_t i = 0; i < view.breaker_count; ++i) {
     if (shm::breaker_needs_tick(view, i)) static_cast<void>(shm::tick_breaker(view, i, stripe));
   }
+}
+
+/// What the durations of "the last minute" are told from.
+void Janitor::look_at_durations() {
+  const shm::View& view = memory_.view();
+  for (std::uint32_t i = 0; i < view.breaker_count; ++i) shm::look_at_minute(view, i);
 }
 
 /// A renewal that is Busy (a change is not in force yet) is tried again a second later.

@@ -81,6 +81,7 @@ class Janitor {
   void reap_row(shm::RowGrant row);
   void look_at_maps(const RowAction& action);
   void look_at_breakers();
+  void look_at_durations();
   void look_at_calendars();
   void look_at_names();
   void look_at_places(std::uint64_t now_ns);

@@ -25,6 +25,7 @@ shm::SegmentOptions options_for(const config::Config& config, const SteppedClock
   options.capacity.events = config.capacity.events;
   options.capacity.breakers = config.capacity.breakers;
   options.capacity.breaker_memory = config.capacity.breaker_memory;
+  options.capacity.trips = config.capacity.trips;
   if (clock != nullptr) {
     options.clock = shm::ClockKind::Stepped;
     // New limits count from the present moment, so a bucket drained now has its tokens back on

@@ -28,7 +28,8 @@ shm::Capacity capacity_of(const config::Capacity& capacity) noexcept {
           .overrides = capacity.overrides,
           .tops = capacity.tops,
           .breakers = capacity.breakers,
-          .breaker_memory = capacity.breaker_memory};
+          .breaker_memory = capacity.breaker_memory,
+          .trips = capacity.trips};
 }
 
 std::string config_report(const config::LoadOutcome& outcome, const std::string& file) {

@@ -62,6 +62,8 @@ struct NextState {
   bool ramping = false;
   std::uint32_t permille = 1023;     ///< rate of the window that decided, 1023 unknown
   std::uint64_t calls = 0;
+  rule::BreakerWindow window;        ///< CLOSED to OPEN: what decided, for the record of the trip
+  std::uint32_t hanging = 0;         ///< of it, calls still out
 };
 /// B1: one swap of exactly `seen`, epoch + 1, then the event. From an unannounced word it announces
 /// instead and returns false; false also when somebody else moved: look again.

@@ -5,6 +5,7 @@
 
 #include "base/sync_point.hpp"
 #include "shm/breaker_detail.hpp"
+#include "shm/breaker_trips.hpp"
 #include "shm/event_log.hpp"
 
 namespace cutwater::shm {
@@ -119,6 +120,7 @@ Recorded finish_window(const BreakerParts& parts, const BreakerCaller& caller,
     if (shown) append_outcome(parts, epoch, outcome, false, caller);
     return Recorded::Stale;
   }
+  note_failure(*parts.view, parts.index, epoch, caller.row, report.failure_class, outcome.kind);
   const bool at_once = report.open_now && word.state == BreakerState::Closed;
   const Recorded how = append_outcome(parts, epoch, outcome, !at_once, caller);
   if (at_once) open_at_once(parts, epoch, report.open_for_ns, outcome.now, caller.row);
@@ -191,6 +193,7 @@ void judge_window(const BreakerParts& parts, std::uint32_t epoch, BreakerWindow 
     if (now == 0) now = parts.view->clock.now();
     NextState next = opened(parts, word, word.attempts + 1, reason, now);
     next.calls = window.calls;
+    next.window = window;
     const std::uint64_t part = reason == BreakerReason::SlowRate ? window.slow : window.failures;
     if (window.calls != 0) {
       next.permille = static_cast<std::uint32_t>(part * 1000 / window.calls);

@@ -4,7 +4,8 @@
 // rules   BreakerConfig by breaker index, inside an image: numbers, and where the rest lies
 // state   BreakerHead by breaker index; and one region of 64-byte lines, the breaker memory, out of
 //         which the publisher gives each breaker its ring, its probe cells and its user records
-// stats   BreakerCounters by breaker index, behind the limits' in each stripe
+// stats   BreakerCounters by breaker index, behind the limits' in each stripe; what is kept for
+//         people is in shm/trip_layout.hpp
 //
 // Who writes: heads, rings, cells and users by anybody, by one swap of 16 or 8 bytes each; configs
 // by the publisher. Invariants, cited by tests:
@@ -72,11 +73,14 @@ struct BreakerHead {
   Word16 since;
   std::uint64_t would_open;          ///< METRICS_ONLY: epoch:32 | a bit for each reason told
   std::uint32_t users;               ///< living users when last counted; a hint
-  std::uint32_t hanging_scanned_ms;  ///< when calls in flight were last looked through
-  std::uint32_t hanging_calls;       ///< how many were too long in flight then
-  std::uint8_t pad[12];
+  std::uint8_t pad_a[4];
+  /// Calls in flight for too long, when last looked through: ms of that look:32 | changes:16 |
+  /// calls:16. Whoever ends such a call bumps `changes`, so that no old look is believed.
+  std::uint64_t hanging;
+  std::uint8_t pad_b[8];
 };
 static_assert(sizeof(BreakerHead) == 64 && offsetof(BreakerHead, would_open) == 32);
+static_assert(offsetof(BreakerHead, hanging) == 48);
 
 inline constexpr unsigned kStateBits = 3;
 inline constexpr std::uint64_t kStateMask = 7;
@@ -245,7 +249,7 @@ enum class BreakerCounter : std::uint8_t {
   SlowFailure = 6, UsedTwice = 7, StaleFailure = 8, RefusedOpen = 9, RefusedProbing = 10,
   RefusedProcess = 11, RefusedDegraded = 12, ProbesExpired = 13, ProbesReclaimed = 14,
   LocalFaults = 15, ProbesGranted = 16, Hinted = 17, Untracked = 18, GrantedOff = 19,
-  DurationUs = 20,
+  DurationUs = 20, HangingReclaimed = 21,
   FirstClass = 32,                   ///< 32..63: failures by class
 };
 inline constexpr std::size_t kBreakerCounters = 64;

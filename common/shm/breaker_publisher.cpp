@@ -384,7 +384,9 @@ void BreakerPublisher::begin_head(std::uint32_t index,
   word.announced = true;
   while (!cas16(&head.state, seen, pack_breaker(word))) word.epoch = epoch_of(seen.lo) + 1;
   Word16 since = load16(&head.since);
-  while (!cas16(&head.since, since, {})) {}
+  const Word16 begun{std::uint64_t{word.epoch} << 32 | std::uint64_t{1023} << 22,
+                     static_cast<std::uint64_t>(now_)};
+  while (!cas16(&head.since, since, begun)) {}
   __atomic_store_n(&head.would_open, std::uint64_t{0}, __ATOMIC_RELAXED);
 }
 

@@ -5,6 +5,8 @@
 
 #include "base/sync_point.hpp"
 #include "shm/breaker_detail.hpp"
+#include "shm/breaker_story.hpp"
+#include "shm/breaker_trips.hpp"
 #include "shm/event_log.hpp"
 #include "shm/rule_reader.hpp"
 
@@ -93,6 +95,27 @@ void tell_since(BreakerHead& head, std::uint32_t epoch, std::uint32_t permille,
   }
 }
 
+/// How long the breaker has been in the state of `epoch`; -1 when nobody knows.
+std::int64_t spent_in(const BreakerHead& head, std::uint32_t epoch, std::int64_t now) noexcept {
+  const Word16 since = load16(&head.since);
+  if (epoch_of(since.lo) != epoch || since.hi == 0) return -1;
+  return now - static_cast<std::int64_t>(since.hi);
+}
+
+/// For people: the move is counted, and an opening gets its record.
+void tell_story(const BreakerParts& parts, const BreakerWord& from, const BreakerWord& to,
+                const NextState& next, std::int64_t spent, std::int64_t now) noexcept {
+  count_move(*parts.view, parts.index, from.state, to.state, to.reason, spent);
+  const bool by_hand = to.reason == rule::BreakerReason::ByHand;
+  if (from.state != rule::BreakerState::Closed || to.state != rule::BreakerState::Open || by_hand) {
+    return;
+  }
+  record_trip(*parts.view, parts.index,
+              {.epoch = to.epoch, .from = from.state, .reason = to.reason,
+               .attempts = to.attempts, .now_ns = now, .until_ns = to.deadline_ns,
+               .window = next.window, .hanging = next.hanging});
+}
+
 }  // namespace
 
 bool read_parts(const View& view, std::uint32_t index, BreakerParts& out) noexcept {
@@ -161,11 +184,13 @@ bool move_breaker(const BreakerParts& parts, Word16 seen, const NextState& next,
   to.epoch = from.epoch + 1;
   to.deadline_ns = next.deadline_ns;
   const Word16 word = pack_breaker(to);
+  const std::int64_t spent = spent_in(*parts.head, from.epoch, now);
   CUTWATER_SYNC_POINT("breaker.before_move");
   if (!cas16(&parts.head->state, seen, word)) return false;
   CUTWATER_SYNC_POINT("breaker.moved");
   tell_since(*parts.head, to.epoch, next.permille, next.calls, now);
   announce_breaker(parts, word, row);
+  tell_story(parts, from, to, next, spent, now);
   return true;
 }
 

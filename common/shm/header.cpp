@@ -9,6 +9,7 @@
 #include "base/guard.hpp"
 #include "shm/breaker_layout.hpp"
 #include "shm/process_table.hpp"
+#include "shm/trip_layout.hpp"
 
 namespace cutwater::shm {
 namespace {
@@ -60,6 +61,9 @@ constexpr RegionRule kRegionRules[] = {
      "breaker memory"},
     {FileKind::Stats, RegionKind::Tops, sizeof(TopRecord), 0, std::uint64_t{1} << 28, 64, false,
      "tops"},
+    {FileKind::Stats, RegionKind::Trips, sizeof(TripRecord), 0, 65'536, 64, false, "trips"},
+    {FileKind::Stats, RegionKind::BreakerStories, sizeof(BreakerStory), 0, 65'535, 64, false,
+     "breaker stories"},
 };
 
 std::string file_text(FileKind file) {
@@ -141,6 +145,7 @@ bool regions_overlap(const FileHeader& header, FileKind file) noexcept {
       if (&a == &b || !same_space) continue;
       const Region& x = *find_region(header, a.kind);
       const Region& y = *find_region(header, b.kind);
+      if (x.count == 0 || y.count == 0) continue;    // nothing reserved has no byte to share
       if (x.offset <= y.offset && end_of(x) > y.offset) return true;
     }
   }
@@ -186,7 +191,8 @@ Result<void> check_together(const HeaderSet& headers) {
   const std::uint64_t breakers = find_region(rules, RegionKind::ImageBreakers)->count;
   if (find_region(rules, RegionKind::ImageBreakerNames)->count != breakers ||
       find_region(rules, RegionKind::ImageBreakerClasses)->count != breakers ||
-      find_region(state, RegionKind::Breaker)->count != breakers) {
+      find_region(state, RegionKind::Breaker)->count != breakers ||
+      find_region(stats, RegionKind::BreakerStories)->count != breakers) {
     return damaged(FileKind::State, "holds another number of breakers than `rules`");
   }
   if (stripes.stride != sizeof(StripeOwner) + limits * sizeof(LimitCounters) +
@@ -337,6 +343,11 @@ View view_of(const HeaderSet& headers, const std::array<std::uint8_t*, 3>& bases
   const Region& tops = region(FileKind::Stats, RegionKind::Tops);
   view.tops = reinterpret_cast<TopRecord*>(stats + tops.offset);
   view.tops_per_limit = static_cast<std::uint32_t>(tops.flags);
+  const Region& trips = region(FileKind::Stats, RegionKind::Trips);
+  view.trips = reinterpret_cast<TripRecord*>(stats + trips.offset);
+  view.trip_count = static_cast<std::uint32_t>(trips.count);
+  view.stories = reinterpret_cast<BreakerStory*>(
+      stats + region(FileKind::Stats, RegionKind::BreakerStories).offset);
 
   const FileHeader& header = headers[0];
   if (header.clock == static_cast<std::uint32_t>(ClockKind::Stepped)) {

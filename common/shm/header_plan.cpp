@@ -12,6 +12,7 @@
 #include "shm/header.hpp"
 #include "shm/key_hash.hpp"
 #include "shm/process_table.hpp"
+#include "shm/trip_layout.hpp"
 
 namespace cutwater::shm {
 namespace {
@@ -24,6 +25,7 @@ constexpr std::uint32_t kMaxEvents = std::uint32_t{1} << 20;
 constexpr std::uint32_t kMaxRules = 65'535;
 constexpr std::uint32_t kMaxOverrides = std::uint32_t{1} << 20;
 constexpr std::uint32_t kMaxTops = 4096;
+constexpr std::uint32_t kMaxTrips = 65'536;
 constexpr std::uint32_t kMinPatterns = 16, kOverridesPerPattern = 16;
 constexpr std::uint64_t kMaxBreakerMemory = std::uint64_t{1} << 32;
 constexpr std::uint64_t kMinGroups = 2;
@@ -105,6 +107,8 @@ void plan_stats(Planner& plan, const Capacity& capacity) {
   plan.add(RegionKind::Tops, sizeof(TopRecord), std::uint64_t{capacity.limits} * capacity.tops,
            kPage);
   plan.set_flags(capacity.tops);
+  plan.add(RegionKind::Trips, sizeof(TripRecord), capacity.trips, kCacheLine);
+  plan.add(RegionKind::BreakerStories, sizeof(BreakerStory), capacity.breakers, kCacheLine);
 }
 
 Error out_of_range(const char* setting, std::uint64_t value, std::uint64_t low,
@@ -128,6 +132,7 @@ Result<void> check_capacity(const Capacity& capacity) {
       {"breakers", capacity.breakers, 0, kMaxLimits},
       {"breaker-memory", capacity.breaker_memory, 0, kMaxBreakerMemory},
       {"tops", capacity.tops, 0, kMaxTops},
+      {"trips", capacity.trips, 0, kMaxTrips},
       {"calendars", capacity.calendars, 1, kMaxRules},
   };
   for (const Range& range : ranges) {

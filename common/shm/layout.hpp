@@ -23,7 +23,7 @@
 namespace cutwater::shm {
 
 inline constexpr std::uint64_t kMagic = 0x3152455441575543ULL;   // "CUWATER1" as bytes
-inline constexpr std::uint16_t kAbiMajor = 2;
+inline constexpr std::uint16_t kAbiMajor = 3;
 inline constexpr std::uint16_t kAbiMinor = 0;
 inline constexpr std::uint64_t kFeaturesKnown = 0;  // feat_required bits this build understands
 inline constexpr std::uint64_t kFeatureTsc = 1;     // feat_optional: clients may read time by TSC
@@ -61,6 +61,8 @@ enum class RegionKind : std::uint32_t {
   Events = 17,       ///< stats: EventRecord[]
   Tops = 18,         ///< stats: TopRecord[], flags = how many of them each limit has
   ImageBreakerClasses = 19,  ///< rules, offset inside an image: BreakerClasses[]
+  Trips = 30,              ///< stats: TripRecord[] (shm/trip_layout.hpp)
+  BreakerStories = 31,     ///< stats: BreakerStory[] by breaker index
 };
 
 struct Region {
@@ -266,7 +268,8 @@ struct StatsControl {
   std::uint64_t contention;          ///< loops that ran out of attempts
   std::uint64_t late_publish;        ///< publications that came after their own moment
   std::uint64_t reclaimed_rows;
-  std::uint8_t pad[kPage - 40];
+  std::uint64_t next_trip;           ///< number of the next trip; fetch_add
+  std::uint8_t pad[kPage - 48];
 };
 static_assert(sizeof(StatsControl) == kPage);
 

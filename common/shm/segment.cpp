@@ -191,6 +191,7 @@ Capacity Segment::capacity() const noexcept {
   out.breakers = view_.breaker_count;
   out.breaker_memory = std::uint64_t{view_.breaker_lines} * kCacheLine;
   out.tops = view_.tops_per_limit;
+  out.trips = view_.trip_count;
   out.calendars = view_.calendar_count;
   return out;
 }

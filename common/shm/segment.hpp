@@ -34,6 +34,7 @@ struct Capacity {
   std::uint32_t calendars = 64;        ///< 1..65535 different ones (unit and zone) of all limits
   std::uint32_t breakers = 64;         ///< 0..65535
   std::uint64_t breaker_memory = std::uint64_t{512} << 10;  ///< bytes: rings, probes, users
+  std::uint32_t trips = 1024;          ///< 0..65536 last openings of breakers with their causes
   friend bool operator==(const Capacity&, const Capacity&) = default;
 };
 

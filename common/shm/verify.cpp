@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "shm/breaker_trips.hpp"
 #include "shm/event_log.hpp"
 #include "shm/process_table.hpp"
 #include "shm/verify_detail.hpp"
@@ -92,6 +93,9 @@ void verify_stats(Verifier& verifier) {
   for (std::uint32_t index = 0; index < view.event_count; ++index) {
     verifier.expect("event record", index, [&] { return check_event(view, index); });
     if (read_once(view.events[index].number) != 0) ++verifier.report.events;
+  }
+  for (std::uint32_t index = 0; index < view.trip_count; ++index) {
+    verifier.expect("trip record", index, [&] { return check_trip(view, index); });
   }
 }
 

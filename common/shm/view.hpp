@@ -14,6 +14,8 @@
 namespace cutwater::shm {
 
 struct BreakerHead;   // shm/breaker_layout.hpp
+struct TripRecord;    // shm/trip_layout.hpp
+struct BreakerStory;  // shm/trip_layout.hpp
 
 struct View {
   // rules
@@ -61,6 +63,9 @@ struct View {
   std::uint32_t event_count = 0;
   TopRecord* tops = nullptr;
   std::uint32_t tops_per_limit = 0;    ///< 0 = none are kept
+  TripRecord* trips = nullptr;
+  std::uint32_t trip_count = 0;        ///< 0 = none are kept
+  BreakerStory* stories = nullptr;     ///< by breaker index
 
   SegmentClock clock;
   const std::uint8_t* secret = nullptr;   ///< 192 bytes: master secret of the key hash

@@ -4,6 +4,8 @@
 #include <sys/mman.h>
 
 #include "crash/stepper.hpp"
+#include "shm/breaker_story.hpp"
+#include "shm/breaker_trips.hpp"
 #include "stress/breaker_world.hpp"
 
 namespace cutwater::test {
@@ -103,9 +105,12 @@ TEST_F(BreakerStep, AdvanceOfATimeWindow) {
                               }});
 }
 
+/// And its record is whole or skipped, however its writer ended.
 TEST_F(BreakerStep, Trip) {
+  WorldOptions options;
+  options.stripes = 1;                               // few to add up, one instruction at a time
   for (const bool time : {false, true}) {
-    BreakerWorld w(settings(time));
+    BreakerWorld w(settings(time), 4, options);
     BreakerEntry call;
     kill_everywhere(w.world(), {time ? "trip of a time window" : "trip of a count window",
                                 [&](World&) {
@@ -114,6 +119,13 @@ TEST_F(BreakerStep, Trip) {
                                 },
                                 [&](World&) { w.finish(call, Ended::Failure); },
                                 [&](World&, bool finished) {
+                                  const auto trips = shm::read_trips(w.view(), "", 4);
+                                  EXPECT_LE(trips.size(), 1U);
+                                  EXPECT_TRUE(!finished || trips.size() == 1);
+                                  for (const shm::BreakerTrip& trip : trips) {
+                                    EXPECT_EQ(trip.window.failures, 4U);
+                                    EXPECT_EQ(trip.classes.size(), 1U);
+                                  }
                                   w.tick();
                                   const bool open = w.state() == BreakerState::Open;
                                   EXPECT_TRUE(open || !finished);
@@ -122,6 +134,24 @@ TEST_F(BreakerStep, Trip) {
                                   expect_comes_back(w);
                                 }});
   }
+}
+
+TEST_F(BreakerStep, LookOfTheLastMinute) {
+  BreakerWorld w(settings(false));
+  const std::uint32_t index = w.ref().index;
+  kill_everywhere(w.world(), {"look at a breaker's durations",
+                              [&](World&) { w.run("SS"); },
+                              [&](World&) { shm::look_at_minute(w.view(), index); },
+                              [&](World&, bool finished) {
+                                w.run("S");
+                                shm::BreakerFigures figures;
+                                shm::read_breaker_figures(w.view(), index, figures);
+                                EXPECT_EQ(figures.total.calls, 3U);
+                                EXPECT_EQ(figures.minute.calls, figures.minute.span_ns != 0);
+                                EXPECT_TRUE(!finished || figures.minute.calls == 1);
+                                w.pass(11'000 * kMs);
+                                EXPECT_TRUE(shm::look_at_minute(w.view(), index));
+                              }});
 }
 
 TEST_F(BreakerStep, OpenToHalfOpenAndTheTakeOfAProbe) {

@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "shm/breaker_layout.hpp"
+#include "shm/trip_layout.hpp"
 #include "shm/verify.hpp"
 
 namespace cutwater::test {
@@ -36,7 +37,9 @@ std::vector<World::Range> World::ranges_of(const shm::View& view) {
           {view.stripes, std::size_t{view.stripe_count} * view.stripe_stride},
           {view.events, view.event_count * sizeof(shm::EventRecord)},
           {view.tops, std::size_t{view.limit_count} * view.tops_per_limit *
-                          sizeof(shm::TopRecord)}};
+                          sizeof(shm::TopRecord)},
+          {view.trips, view.trip_count * sizeof(shm::TripRecord)},
+          {view.stories, view.breaker_count * sizeof(shm::BreakerStory)}};
 }
 
 rule::LimitSettings limit(std::string name, Rate rate, std::uint64_t burst,
@@ -64,7 +67,8 @@ World::World(std::vector<rule::LimitSettings> limits, WorldOptions options) {
                       .tops = options.tops,
                       .calendars = options.calendars,
                       .breakers = options.breakers,
-                      .breaker_memory = options.breaker_memory};
+                      .breaker_memory = options.breaker_memory,
+                      .trips = options.trips};
   segment.clock = options.clock;
   auto made = shm::Segment::create_files(directory_.fd(), segment);
   if (!made) give_up(made.error().text());

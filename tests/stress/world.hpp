@@ -69,6 +69,7 @@ struct WorldOptions {
   std::uint32_t calendars = 2;
   std::uint32_t breakers = 0;
   std::uint64_t breaker_memory = 0;    ///< bytes
+  std::uint32_t trips = 2;
   shm::ClockKind clock = shm::ClockKind::Stepped;
 };
 

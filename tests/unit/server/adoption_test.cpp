@@ -145,6 +145,7 @@ TEST_F(Adoption, C129OtherCapacitiesAreMovedToAndSaidWithBothNumbers) {
       {[](shm::Capacity& c) { c.overrides = 17; },
        "capacity.overrides was 4096 there and is 17 here"},
       {[](shm::Capacity& c) { c.tops = 0; }, "capacity.tops was 64 there and is 0 here"},
+      {[](shm::Capacity& c) { c.trips = 7; }, "capacity.trips was 1024 there and is 7 here"},
       {[](shm::Capacity& c) { c.calendars = 3; }, "capacity.calendars was 64 there and is 3 here"},
       {[](shm::Capacity& c) { c.breakers = 9; }, "capacity.breakers was 64 there and is 9 here"},
       {[](shm::Capacity& c) { c.breaker_memory = 65536; },
