@@ -45,7 +45,8 @@ void Asking::serve(Connection& from, const wire::AcquireRequested& asked) {
     return from.perform(session.answer(asked.request, wire::expired_answer(asked.message)));
   }
   wire::Receipts receipts;
-  const auto& answer = decider_.acquire(asked.message, session.remembers() ? &receipts : nullptr);
+  const auto& answer = decider_.acquire(wire::view_of(asked.message, items()),
+                                        session.remembers() ? &receipts : nullptr);
   from.perform(session.answer(asked.request, answer, std::move(receipts)));
 }
 

@@ -13,12 +13,18 @@
 
 namespace cutwater::server {
 
-class Asking {
+class Asking final : public wire::AcquireServer {
  public:
   Asking(Memory& memory, const Running& running)
       : memory_(memory), running_(running), decider_(memory) {}
 
   Decider& decider() noexcept { return decider_; }
+
+  /// For the sessions: an ACQUIRE that needs no more than its decisions.
+  const wire::AcquireAnswer& acquire_now(const wire::AcquireView& asked,
+                                         wire::Receipts* receipts) override {
+    return decider_.acquire(asked, receipts);
+  }
 
   void serve(Connection& from, const wire::ResolveRequested& asked);
   void serve(Connection& from, const wire::AcquireRequested& asked);

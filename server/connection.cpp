@@ -193,6 +193,10 @@ void Connection::flush() {
 
 ssize_t Connection::send_some(Piece& piece) {
   iovec rest{piece.bytes.data() + piece.sent, piece.bytes.size() - piece.sent};
+  if (!piece.with_descriptors) {
+    return ::send(socket_.native_handle(), rest.iov_base, rest.iov_len,
+                  MSG_DONTWAIT | MSG_NOSIGNAL);
+  }
   alignas(cmsghdr) char control[CMSG_SPACE(3 * sizeof(int))] = {};
   msghdr message{};
   message.msg_iov = &rest;

@@ -42,7 +42,7 @@ void Decider::memory_replaced() {
   stripe_ = shm::claim_stripe(memory_.view(), memory_.stripe_owner());
 }
 
-const wire::AcquireAnswer& Decider::acquire(const wire::Acquire& asked,
+const wire::AcquireAnswer& Decider::acquire(const wire::AcquireView& asked,
                                              wire::Receipts* receipts) {
   acquired_.decisions.resize(asked.items.size());
   Found found;
@@ -60,7 +60,7 @@ const wire::AcquireAnswer& Decider::acquire(const wire::Acquire& asked,
   return acquired_;
 }
 
-void Decider::decide(const wire::Item& item, const shm::AdmitAsk& ask, wire::Receipts* receipts,
+void Decider::decide(const wire::ItemView& item, const shm::AdmitAsk& ask, wire::Receipts* receipts,
                      wire::DecisionAnswer& out) {
   const shm::View& view = memory_.view();
   const bool after_the_fact = (item.flags & wire::kItemAfterTheFact) != 0;
@@ -75,7 +75,7 @@ void Decider::decide(const wire::Item& item, const shm::AdmitAsk& ask, wire::Rec
   } else if (item.cost != 0) {
     leave_behind(ask, item.cost, data);
   }
-  if (receipts != nullptr) receipts->add(to_bytes(life_, ask.limit, data));
+  if (receipts != nullptr) add_receipt(life_, ask.limit, data, *receipts);
   fill(data, out);
 }
 
@@ -117,9 +117,9 @@ const wire::PeekAnswer& Decider::peek(const wire::Peek& asked) {
 }
 
 /// False: `out` is the item's error.
-bool Decider::prepare(const wire::Item& item, Found& found, shm::AdmitAsk& ask,
+bool Decider::prepare(const wire::ItemView& item, Found& found, shm::AdmitAsk& ask,
                       wire::DecisionAnswer& out) {
-  if (item.limit) found = {names_.find(memory_.view(), *item.limit), *item.limit};
+  if (!item.limit.empty()) found = {names_.find(memory_.view(), item.limit), item.limit};
   if (found.limit == nullptr) {
     fail(out, wire::ItemError::UnknownName, unknown(found.name));
     return false;

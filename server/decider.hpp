@@ -17,8 +17,9 @@
 
 #include "limit_names.hpp"
 #include "shm/counters.hpp"
-#include "wire/ask_message.hpp"
+#include "wire/acquire_view.hpp"
 #include "wire/answer_memory.hpp"
+#include "wire/ask_message.hpp"
 #include "wire/enter_message.hpp"
 
 namespace cutwater::server {
@@ -43,7 +44,7 @@ class Decider {
 
   /// The answers are valid until the next call. `receipts`: one for each item that charged, and
   /// empty ones before it; nullptr when the session remembers nothing.
-  const wire::AcquireAnswer& acquire(const wire::Acquire& asked, wire::Receipts* receipts);
+  const wire::AcquireAnswer& acquire(const wire::AcquireView& asked, wire::Receipts* receipts);
   const wire::PeekAnswer& peek(const wire::Peek& asked);
   const wire::EnterAnswer& enter(const wire::Enter& asked, wire::Receipts* receipts);
 
@@ -55,10 +56,14 @@ class Decider {
     const shm::LimitHandle* limit = nullptr;
     std::string_view name;
   };
-  bool prepare(const wire::Item& item, Found& found, shm::AdmitAsk& ask,
+  bool prepare(const wire::ItemView& item, Found& found, shm::AdmitAsk& ask,
                wire::DecisionAnswer& out);
+  bool prepare(const wire::Item& item, Found& found, shm::AdmitAsk& ask,
+               wire::DecisionAnswer& out) {
+    return prepare(wire::view_of(item), found, ask, out);
+  }
   std::string unknown(std::string_view name);
-  void decide(const wire::Item& item, const shm::AdmitAsk& ask, wire::Receipts* receipts,
+  void decide(const wire::ItemView& item, const shm::AdmitAsk& ask, wire::Receipts* receipts,
               wire::DecisionAnswer& out);
   void enter_limits(const wire::Enter& asked, wire::Receipts* receipts, wire::Admission& out);
   void leave_behind(const shm::AdmitAsk& ask, std::uint64_t cost, const DecisionData& data);

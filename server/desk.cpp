@@ -102,6 +102,7 @@ void Desk::accepted(Connection::Socket socket) {
   const std::uint64_t id = next_id_++;
   auto connection = std::make_shared<Connection>(std::move(socket), id, std::move(*peer), *this,
                                                  session_settings(running_.config));
+  connection->session().set_acquires(&asking_);
   connections_.emplace(id, connection);
   connection->start();
 }

@@ -15,23 +15,39 @@ struct Head {
   std::uint16_t pad;
 };
 
-template <class Part>
-void append(std::string& out, const Part& part) {
-  out.append(reinterpret_cast<const char*>(&part), sizeof part);
-}
+/// Receipts of one decision as bytes, where they are made.
+class Bytes {
+ public:
+  Bytes(std::uint32_t life, shm::LimitRef limit, const DecisionData& data) noexcept {
+    if (data.receipt != Receipt::One && data.receipt != Receipt::Several) return;
+    const bool several = data.receipt == Receipt::Several;
+    const std::uint8_t charges = several ? data.charges : std::uint8_t{1};
+    append(Head{life, limit.index, limit.incarnation, data.tokens, data.f, charges, 0});
+    append(ChargeReceipt{data.slot, data.tag, data.level, data.cost});
+    for (std::size_t i = 1; i < charges; ++i) append(data.more[i - 1]);
+  }
+  std::string_view text() const noexcept { return {bytes_, size_}; }
+
+ private:
+  template <class Part>
+  void append(const Part& part) noexcept {
+    std::memcpy(bytes_ + size_, &part, sizeof part);
+    size_ += sizeof part;
+  }
+
+  char bytes_[sizeof(Head) + kMaxCharges * sizeof(ChargeReceipt)];
+  std::size_t size_ = 0;
+};
 
 }  // namespace
 
 std::string to_bytes(std::uint32_t life, shm::LimitRef limit, const DecisionData& data) {
-  std::string out;
-  if (data.receipt != Receipt::One && data.receipt != Receipt::Several) return out;
-  const bool several = data.receipt == Receipt::Several;
-  const std::uint8_t charges = several ? data.charges : std::uint8_t{1};
-  out.reserve(sizeof(Head) + charges * sizeof(ChargeReceipt));
-  append(out, Head{life, limit.index, limit.incarnation, data.tokens, data.f, charges, 0});
-  append(out, ChargeReceipt{data.slot, data.tag, data.level, data.cost});
-  for (std::size_t i = 1; i < charges; ++i) append(out, data.more[i - 1]);
-  return out;
+  return std::string(Bytes(life, limit, data).text());
+}
+
+void add_receipt(std::uint32_t life, shm::LimitRef limit, const DecisionData& data,
+                 wire::Receipts& receipts) {
+  receipts.add(Bytes(life, limit, data).text());
 }
 
 std::optional<KeptReceipt> receipt_of(std::string_view bytes) {

@@ -14,6 +14,7 @@
 #include <cutwater/decision.hpp>
 
 #include "shm/bucket.hpp"
+#include "wire/receipts.hpp"
 
 namespace cutwater::server {
 
@@ -25,6 +26,9 @@ struct KeptReceipt {
 
 /// Empty when the decision charged nothing that could be undone.
 std::string to_bytes(std::uint32_t life, shm::LimitRef limit, const DecisionData& data);
+/// Adds the same to `receipts`, without a string in between.
+void add_receipt(std::uint32_t life, shm::LimitRef limit, const DecisionData& data,
+                 wire::Receipts& receipts);
 /// nullopt: not bytes of to_bytes().
 std::optional<KeptReceipt> receipt_of(std::string_view bytes);
 

@@ -63,21 +63,44 @@ void AnswerMemory::remember(std::uint32_t request, Executed executed) {
   use(request);
   if (kept_.contains(request)) return;
   executed.items = std::max<std::size_t>(executed.items, 1);
-  Kept kept{std::move(executed), {}};
-  kept.taken.resize(std::max(kept.executed.items, kept.executed.receipts.size()));
-  items_ += kept.executed.items;
-  bytes_ += bytes_of(kept.executed);
-  kept_.emplace(request, std::move(kept));
+  items_ += executed.items;
+  bytes_ += bytes_of(executed);
+  Kepts::node_type node = make_room();
+  const std::size_t takeable = std::max(executed.items, executed.receipts.size());
+  if (node.empty()) {
+    const auto kept = kept_.emplace_hint(kept_.end(), request, Kept{std::move(executed), {}});
+    kept->second.taken.assign(takeable, false);
+  } else {
+    node.key() = request;
+    node.mapped().executed = std::move(executed);
+    node.mapped().taken.assign(takeable, false);
+    kept_.insert(kept_.end(), std::move(node));
+  }
   order_.push_back(request);
   not_executed(request);  // it runs no more
-  while (items_ > kRememberedItems || bytes_ > kRememberedBytes) {
-    const auto oldest = kept_.find(order_.front());
+  if (items_ > kRememberedItems || bytes_ > kRememberedBytes) make_room();  // it is too much itself
+}
+
+/// Forgets what was answered first, until the bounds hold or nothing is left. The last one's place.
+AnswerMemory::Kepts::node_type AnswerMemory::make_room() {
+  Kepts::node_type node;
+  while (!order_.empty() && (items_ > kRememberedItems || bytes_ > kRememberedBytes)) {
+    node = kept_.extract(order_.front());
     order_.pop_front();
-    items_ -= oldest->second.executed.items;
-    bytes_ -= bytes_of(oldest->second.executed);
-    floor_ = std::max(floor_, oldest->first);
-    kept_.erase(oldest);
+    Executed& oldest = node.mapped().executed;
+    items_ -= oldest.items;
+    bytes_ -= bytes_of(oldest);
+    floor_ = std::max(floor_, node.key());
+    spare_ = std::move(oldest);
   }
+  return node;
+}
+
+AnswerMemory::Executed AnswerMemory::take_spare() noexcept {
+  Executed out = std::move(spare_);
+  out.payload.clear();
+  out.receipts.clear();
+  return out;
 }
 
 TakenReceipt AnswerMemory::take(std::uint32_t request, std::size_t item) {

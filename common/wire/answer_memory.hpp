@@ -74,6 +74,9 @@ class AnswerMemory {
     Receipts receipts;
   };
   void remember(std::uint32_t request, Executed executed);
+  /// An empty one to fill, with the room of one that was forgotten: remembering allocates nothing
+  /// once as much is kept as may be.
+  Executed take_spare() noexcept;
 
   /// Takes the receipt of an item, or all of a request (of ones not taken yet; `found` false: the
   /// request is not remembered).
@@ -99,11 +102,14 @@ class AnswerMemory {
     Executed executed;
     std::vector<bool> taken;  // by receipt; receipts and items are never more than its size
   };
+  using Kepts = std::map<std::uint32_t, Kept>;
+  Kepts::node_type make_room();
   static std::size_t bytes_of(const Executed& executed) noexcept {
     return executed.payload.size() + executed.receipts.bytes();
   }
 
-  std::map<std::uint32_t, Kept> kept_;
+  Kepts kept_;
+  Executed spare_;
   std::deque<std::uint32_t> order_;  // of kept_, as they were answered
   std::map<std::uint32_t, Running> running_;
   std::size_t parked_ = 0;  // of running_

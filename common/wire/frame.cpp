@@ -2,6 +2,7 @@
 #include "wire/frame.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace cutwater::wire {
 namespace {
@@ -9,10 +10,11 @@ namespace {
 constexpr std::size_t kMagicSize = 2;
 
 template <class T>
-void put(std::string& out, T value) {
+char* put(char* at, T value) noexcept {
   for (std::size_t i = 0; i < sizeof(T); ++i) {
-    out.push_back(static_cast<char>(static_cast<std::uint64_t>(value) >> (8 * i)));
+    *at++ = static_cast<char>(static_cast<std::uint64_t>(value) >> (8 * i));
   }
+  return at;
 }
 
 template <class T>
@@ -44,16 +46,23 @@ std::string_view name_of(ErrorCode code) noexcept {
   return "unknown";
 }
 
+void put_header(char* at, const FrameHeader& header) noexcept {
+  at = put<std::uint16_t>(at, kMagic);
+  at = put<std::uint8_t>(at, header.version);
+  at = put<std::uint8_t>(at, static_cast<std::uint8_t>(header.type));
+  at = put<std::uint16_t>(at, header.flags);
+  at = put<std::uint16_t>(at, 0);
+  at = put<std::uint32_t>(at, header.request);
+  put<std::uint32_t>(at, header.length);
+}
+
 std::string encode_frame(const FrameHeader& header, std::string_view payload) {
   std::string out;
   out.reserve(kHeaderSize + payload.size());
-  put<std::uint16_t>(out, kMagic);
-  put<std::uint8_t>(out, header.version);
-  put<std::uint8_t>(out, static_cast<std::uint8_t>(header.type));
-  put<std::uint16_t>(out, header.flags);
-  put<std::uint16_t>(out, 0);
-  put<std::uint32_t>(out, header.request);
-  put<std::uint32_t>(out, static_cast<std::uint32_t>(payload.size()));
+  out.resize(kHeaderSize);
+  FrameHeader whole = header;
+  whole.length = static_cast<std::uint32_t>(payload.size());
+  put_header(out.data(), whole);
   out.append(payload);
   return out;
 }
@@ -84,39 +93,59 @@ Decoded<FrameHeader> decode_header(std::string_view bytes, std::uint8_t version,
 }
 
 Decoded<std::optional<Frame>> FrameReader::next(std::string_view& input) {
+  auto view = next_view(input);
+  if (!view) return view.fault();
+  if (!*view) return std::optional<Frame>{};
+  return std::optional<Frame>(Frame{(*view)->header, std::string((*view)->payload)});
+}
+
+Decoded<std::optional<FrameView>> FrameReader::next_view(std::string_view& input) {
   if (broken_) return *broken_;
+  if (!whole_.empty()) whole_ = {};
   if (!header_) {
     if (auto fault = take_header(input)) {
       broken_ = *fault;
       buffer_ = {};
       return *fault;
     }
-    if (!header_) return std::optional<Frame>{};
+    if (!header_) return std::optional<FrameView>{};
   }
   const std::size_t missing = header_->length - buffer_.size();
-  const std::size_t taken = std::min(missing, input.size());
-  // append() doubles with what arrives, never with what was announced.
-  buffer_.append(input.substr(0, taken));
-  input.remove_prefix(taken);
-  if (taken < missing) return std::optional<Frame>{};
-  Frame frame{*header_, std::move(buffer_)};
-  buffer_ = {};
+  FrameView frame{*header_, input.substr(0, missing)};
+  input.remove_prefix(frame.payload.size());
+  if (frame.payload.size() < missing || !buffer_.empty()) {
+    // append() doubles with what arrives, never with what was announced.
+    buffer_.append(frame.payload);
+    if (buffer_.size() < header_->length) return std::optional<FrameView>{};
+    whole_ = std::exchange(buffer_, {});
+    frame.payload = whole_;
+  }
   header_.reset();
-  return std::optional<Frame>(std::move(frame));
+  return std::optional<FrameView>(frame);
 }
 
-// Collects the header in buffer_ and empties it again for the payload.
+// Collects the header in buffer_, when it is not there at once, and empties it for the payload.
 std::optional<Fault> FrameReader::take_header(std::string_view& input) {
+  if (buffer_.empty() && input.size() >= kHeaderSize) {
+    auto fault = accept_header(input.substr(0, kHeaderSize));
+    input.remove_prefix(kHeaderSize);
+    return fault;
+  }
   const std::size_t taken = std::min(kHeaderSize - buffer_.size(), input.size());
   buffer_.append(input.substr(0, taken));
   input.remove_prefix(taken);
   const bool magic_whole = buffer_.size() >= kMagicSize;
   if (magic_whole && get<std::uint16_t>(buffer_, 0) != kMagic) return wrong_magic();
   if (buffer_.size() < kHeaderSize) return std::nullopt;
-  auto header = decode_header(buffer_, version_, max_length_);
+  auto fault = accept_header(buffer_);
+  buffer_.clear();
+  return fault;
+}
+
+std::optional<Fault> FrameReader::accept_header(std::string_view bytes) {
+  auto header = decode_header(bytes, version_, max_length_);
   if (!header) return header.fault();
   header_ = *header;
-  buffer_.clear();
   return std::nullopt;
 }
 

@@ -65,9 +65,18 @@ struct Frame {
   std::string payload;
 };
 
+/// A frame whose payload lies elsewhere.
+struct FrameView {
+  FrameHeader header;
+  std::string_view payload;
+};
+
 /// The bytes of one frame. `header.length` is ignored: the length written is the payload's.
 /// The caller keeps the payload at or below the receiver's bound (the sessions do).
 std::string encode_frame(const FrameHeader& header, std::string_view payload);
+
+/// The kHeaderSize bytes of a header, its length as it is, to where there is room for them.
+void put_header(char* at, const FrameHeader& header) noexcept;
 
 /// Reads a header from exactly kHeaderSize bytes or more. Fails with BadFrame (magic, reserved,
 /// length over `max_length`) or Version (version other than `version`, looked at behind the magic).
@@ -96,17 +105,22 @@ class FrameReader {
   /// (nullopt). A wrong magic is seen at its second byte, the rest of the header at its last.
   /// After a fault every further call gives the same fault and takes nothing.
   Decoded<std::optional<Frame>> next(std::string_view& input);
+  /// The same without a copy of what is whole in `input`: the payload lies in `input` or in here,
+  /// until the next call.
+  Decoded<std::optional<FrameView>> next_view(std::string_view& input);
 
   /// True while a frame has begun and is not whole: the 10 s deadline runs.
   bool inside_frame() const noexcept { return header_.has_value() || !buffer_.empty(); }
   /// Bytes held now, for the bound's test.
-  std::size_t held_bytes() const noexcept { return buffer_.capacity(); }
+  std::size_t held_bytes() const noexcept { return buffer_.capacity() + whole_.capacity(); }
 
  private:
   std::optional<Fault> take_header(std::string_view& input);
+  std::optional<Fault> accept_header(std::string_view bytes);
 
   std::uint32_t max_length_;
   std::uint8_t version_ = kVersion;
+  std::string whole_;                  // payload of the last frame, when it came in pieces
   std::string buffer_;                 // the header, afterwards the payload, as far as it arrived
   std::optional<FrameHeader> header_;  // set when the header is whole and was accepted
   std::optional<Fault> broken_;

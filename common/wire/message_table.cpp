@@ -2,6 +2,7 @@
 #include "wire/message_table.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "wire/message.hpp"
 
@@ -195,6 +196,29 @@ constexpr MessageRow kMessages[] = {
     {Busy, "BUSY", "daemon", "", "", true, false, kBusy},
 };
 
+constexpr std::uint8_t bits_of(std::string_view right) {
+  std::uint8_t bits = 0;
+  if (right.find("use") != std::string_view::npos) bits |= kRightUse;
+  if (right.find("look") != std::string_view::npos) bits |= kRightLook;
+  if (right.find("steer") != std::string_view::npos) bits |= kRightSteer;
+  return bits;
+}
+
+/// By type: its row, and the bits of its right. Every frame is looked up here.
+struct Types {
+  static constexpr std::uint8_t kNone = 255;
+  std::array<std::uint8_t, 256> row{}, rights{};
+};
+constexpr Types kTypes = [] {
+  Types out;
+  out.row.fill(Types::kNone);
+  for (std::size_t i = 0; i < std::size(kMessages); ++i) {
+    out.row[static_cast<std::uint8_t>(kMessages[i].type)] = static_cast<std::uint8_t>(i);
+    out.rights[static_cast<std::uint8_t>(kMessages[i].type)] = bits_of(kMessages[i].right);
+  }
+  return out;
+}();
+
 std::string hex(MessageType type) {
   constexpr std::string_view digits = "0123456789abcdef";
   const auto number = static_cast<std::uint8_t>(type);
@@ -214,17 +238,12 @@ std::size_t MessageRow::required() const noexcept {
 std::span<const MessageRow> message_table() noexcept { return kMessages; }
 
 const MessageRow* find_message(MessageType type) noexcept {
-  const auto* row = std::find_if(std::begin(kMessages), std::end(kMessages),
-                                 [&](const MessageRow& message) { return message.type == type; });
-  return row == std::end(kMessages) ? nullptr : row;
+  const std::uint8_t at = kTypes.row[static_cast<std::uint8_t>(type)];
+  return at == Types::kNone ? nullptr : &kMessages[at];
 }
 
 std::uint8_t right_bits(const MessageRow& row) noexcept {
-  std::uint8_t bits = 0;
-  if (row.right.find("use") != std::string_view::npos) bits |= kRightUse;
-  if (row.right.find("look") != std::string_view::npos) bits |= kRightLook;
-  if (row.right.find("steer") != std::string_view::npos) bits |= kRightSteer;
-  return bits;
+  return kTypes.rights[static_cast<std::uint8_t>(row.type)];
 }
 
 std::string describe(MessageType type) {

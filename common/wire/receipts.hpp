@@ -20,6 +20,12 @@ class Receipts {
     ends_.push_back(static_cast<std::uint32_t>(bytes_.size()));
   }
 
+  /// Empty, with the room it had.
+  void clear() noexcept {
+    bytes_.clear();
+    ends_.clear();
+  }
+
   std::size_t size() const noexcept { return ends_.size(); }
   /// Receipt i, "" where there is none. Points into this.
   std::string_view at(std::size_t i) const noexcept {

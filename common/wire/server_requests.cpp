@@ -69,11 +69,13 @@ void with_remembered(MessageType type, Body body) {
 
 }  // namespace
 
-void ServerSession::on_request(const Frame& frame, Moment moment, ServerActions& out) {
+void ServerSession::on_request(const FrameView& frame, Moment moment, ServerActions& out) {
   if (!is_new(frame, out) || !is_permitted(frame, out)) return;
   switch (frame.header.type) {
     case MessageType::Resolve: return take<Resolve>(frame, moment, out);
-    case MessageType::Acquire: return take<Acquire>(frame, moment, out);
+    case MessageType::Acquire:
+      if (acquire_now(frame, out)) return;
+      return take<Acquire>(frame, moment, out);
     case MessageType::Peek: return take<Peek>(frame, moment, out);
     case MessageType::Cancel: return take<Cancel>(frame, moment, out);
     case MessageType::Refund: return take<Refund>(frame, moment, out);
@@ -88,7 +90,7 @@ void ServerSession::on_request(const Frame& frame, Moment moment, ServerActions&
 }
 
 // True: it is to be executed. Else it was answered, or its answer is on its way.
-bool ServerSession::is_new(const Frame& frame, ServerActions& out) {
+bool ServerSession::is_new(const FrameView& frame, ServerActions& out) {
   const std::uint32_t request = frame.header.request;
   if (request > memory_.last_request()) {
     memory_.use(request);
@@ -128,7 +130,7 @@ bool ServerSession::is_new(const Frame& frame, ServerActions& out) {
   return false;
 }
 
-void ServerSession::answer_stale(const Frame& frame, ServerActions& out) {
+void ServerSession::answer_stale(const FrameView& frame, ServerActions& out) {
   with_remembered(frame.header.type, [&]<class Message>(Message) {
     const auto message = decode<Message>(frame.payload);
     if (!message) {
@@ -141,7 +143,7 @@ void ServerSession::answer_stale(const Frame& frame, ServerActions& out) {
 }
 
 // Right and state, in this order; an answer was given when the result is false.
-bool ServerSession::is_permitted(const Frame& frame, ServerActions& out) {
+bool ServerSession::is_permitted(const FrameView& frame, ServerActions& out) {
   const MessageType type = frame.header.type;
   if (state_ == SessionState::Draining) {
     const bool finishing = type == MessageType::Outcome || type == MessageType::Cancel ||
@@ -173,7 +175,7 @@ std::optional<Fault> ServerSession::fits(const Message& message) const {
 }
 
 template <class Message>
-void ServerSession::take(const Frame& frame, Moment moment, ServerActions& out) {
+void ServerSession::take(const FrameView& frame, Moment moment, ServerActions& out) {
   const std::uint32_t request = frame.header.request;
   auto message = decode<Message>(frame.payload);
   if (!message) {
@@ -209,7 +211,7 @@ void ServerSession::take(const Frame& frame, Moment moment, ServerActions& out) 
   waiting_[request] = std::move(waiting);
 }
 
-bool ServerSession::open_watch(const Frame& frame, const Watch& message, Waiting& waiting,
+bool ServerSession::open_watch(const FrameView& frame, const Watch& message, Waiting& waiting,
                                ServerActions& out) {
   if (message.kinds == 0) {
     watches_.clear();

@@ -26,7 +26,7 @@ ServerActions ServerSession::feed(std::string_view bytes, Moment moment) {
     resume(moment.now_ns);
     bool began_before = reader_.inside_frame();
     while (state_ != SessionState::Closed) {
-      auto frame = reader_.next(bytes);
+      auto frame = reader_.next_view(bytes);
       if (!frame) {
         Fault fault = frame.fault();
         if (fault.code == ErrorCode::Version) fault.text += "; " + our_range();
@@ -42,7 +42,7 @@ ServerActions ServerSession::feed(std::string_view bytes, Moment moment) {
   });
 }
 
-void ServerSession::on_frame(const Frame& frame, bool more_input, Moment moment,
+void ServerSession::on_frame(const FrameView& frame, bool more_input, Moment moment,
                              ServerActions& out) {
   if ((frame.header.flags & ~kKnownFlags) != 0) {
     return complain(frame.header.request,
@@ -55,7 +55,7 @@ void ServerSession::on_frame(const Frame& frame, bool more_input, Moment moment,
   on_open(frame, moment, out);
 }
 
-void ServerSession::on_new(const Frame& frame, bool more_input, ServerActions& out) {
+void ServerSession::on_new(const FrameView& frame, bool more_input, ServerActions& out) {
   const std::uint32_t request = frame.header.request;
   if (hello_ || frame.header.type != MessageType::Hello || more_input) {
     const std::string what = frame.header.type == MessageType::Hello && !hello_
@@ -81,7 +81,7 @@ void ServerSession::on_new(const Frame& frame, bool more_input, ServerActions& o
   out.push_back(HelloReceived{request, std::move(*hello)});
 }
 
-void ServerSession::on_open(const Frame& frame, Moment moment, ServerActions& out) {
+void ServerSession::on_open(const FrameView& frame, Moment moment, ServerActions& out) {
   const MessageType type = frame.header.type;
   const std::uint32_t request = frame.header.request;
   switch (type) {
@@ -102,7 +102,7 @@ void ServerSession::on_open(const Frame& frame, Moment moment, ServerActions& ou
   complain(request, {ErrorCode::Unsupported, "", describe(type) + why}, false, out);
 }
 
-void ServerSession::on_ping(const Frame& frame, Moment moment, ServerActions& out) {
+void ServerSession::on_ping(const FrameView& frame, Moment moment, ServerActions& out) {
   const auto ping = decode<Ping>(frame.payload);
   if (!ping) {
     const bool lost = ping.fault().code == ErrorCode::BadFrame;
@@ -113,7 +113,7 @@ void ServerSession::on_ping(const Frame& frame, Moment moment, ServerActions& ou
   send(MessageType::Pong, frame.header.request, *pong, out);
 }
 
-void ServerSession::on_bye(const Frame& frame, Moment moment, ServerActions& out) {
+void ServerSession::on_bye(const FrameView& frame, Moment moment, ServerActions& out) {
   const auto bye = decode<Bye>(frame.payload);
   if (!bye) {
     const bool lost = bye.fault().code == ErrorCode::BadFrame;

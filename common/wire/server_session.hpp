@@ -21,6 +21,7 @@
 
 #include <cutwater/result.hpp>
 
+#include "wire/acquire_view.hpp"
 #include "wire/answer_memory.hpp"
 #include "wire/enter_message.hpp"
 #include "wire/event_queue.hpp"
@@ -117,6 +118,11 @@ class ServerSession {
   /// A connection was accepted at `now_ns`.
   ServerSession(ServerSettings settings, std::uint64_t now_ns);
 
+  /// ACQUIREs are decided by `server` while they are read, where nothing asked before in the same
+  /// bytes waits to be carried out; all others come as Requested actions, as all do without one. The
+  /// answers are the same either way. `server` outlives the session.
+  void set_acquires(AcquireServer* server) noexcept { acquires_ = server; }
+
   // -- from the socket
   /// Bytes were received. In state Closed they are dropped.
   ServerActions feed(std::string_view bytes, Moment moment);
@@ -203,20 +209,21 @@ class ServerSession {
     return static_cast<MessageType>(static_cast<std::uint8_t>(request) | kFromDaemon);
   }
 
-  void on_frame(const Frame& frame, bool more_input, Moment moment, ServerActions& out);
-  void on_new(const Frame& frame, bool more_input, ServerActions& out);
-  void on_open(const Frame& frame, Moment moment, ServerActions& out);
-  void on_ping(const Frame& frame, Moment moment, ServerActions& out);
-  void on_bye(const Frame& frame, Moment moment, ServerActions& out);
-  void on_request(const Frame& frame, Moment moment, ServerActions& out);
-  bool is_new(const Frame& frame, ServerActions& out);
-  bool is_permitted(const Frame& frame, ServerActions& out);
+  void on_frame(const FrameView& frame, bool more_input, Moment moment, ServerActions& out);
+  void on_new(const FrameView& frame, bool more_input, ServerActions& out);
+  void on_open(const FrameView& frame, Moment moment, ServerActions& out);
+  void on_ping(const FrameView& frame, Moment moment, ServerActions& out);
+  void on_bye(const FrameView& frame, Moment moment, ServerActions& out);
+  void on_request(const FrameView& frame, Moment moment, ServerActions& out);
+  bool is_new(const FrameView& frame, ServerActions& out);
+  bool is_permitted(const FrameView& frame, ServerActions& out);
   template <class Message>
-  void take(const Frame& frame, Moment moment, ServerActions& out);
+  void take(const FrameView& frame, Moment moment, ServerActions& out);
   template <class Message>
   std::optional<Fault> fits(const Message& message) const;
-  bool open_watch(const Frame& frame, const Watch& message, Waiting& waiting, ServerActions& out);
-  void answer_stale(const Frame& frame, ServerActions& out);
+  bool open_watch(const FrameView& frame, const Watch& message, Waiting& waiting, ServerActions& out);
+  bool acquire_now(const FrameView& frame, ServerActions& out);
+  void answer_stale(const FrameView& frame, ServerActions& out);
   void say_busy(std::uint32_t request, std::uint64_t retry_after_ns, ServerActions& out);
   void send(MessageType type, std::uint32_t request, std::string_view payload, ServerActions& out);
   void complain(std::uint32_t request, const Fault& fault, bool closing, ServerActions& out);
@@ -230,6 +237,7 @@ class ServerSession {
   void close(std::string why, ServerActions& out);
 
   ServerSettings settings_;
+  AcquireServer* acquires_ = nullptr;
   SessionState state_ = SessionState::New;
   FrameReader reader_;
   std::uint64_t state_since_ns_;       // accept, or the begin of draining

@@ -64,8 +64,25 @@ std::string sent(const ServerActions& actions) {
   return out;
 }
 
-std::string serve(Choice choice, std::string_view stream) {
+/// Allows everything.
+class Allows final : public AcquireServer {
+ public:
+  const AcquireAnswer& acquire_now(const AcquireView& asked, Receipts* receipts) override {
+    answer_.decisions.resize(asked.items.size());
+    for (const ItemView& item : asked.items) {
+      require(item.cost <= kMaxCost && item.flags <= kKnownItemFlags);
+      if (receipts != nullptr) receipts->add(item.key);
+    }
+    return answer_;
+  }
+
+ private:
+  AcquireAnswer answer_;
+};
+
+std::string serve(Choice choice, std::string_view stream, AcquireServer* acquires = nullptr) {
   ServerSession session({}, 0);
+  session.set_acquires(acquires);
   std::string out;
   if (choice.welcomed) {
     (void)session.feed(frame(hello(), 1), {});
@@ -137,6 +154,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(ask(choice, stream) == in_pieces);
     return 0;
   }
+  // With ACQUIREs decided at once, what is sent depends on the pieces, but all of it can be read.
+  Allows allows;
+  (void)serve(choice, stream, &allows);
   const std::string in_pieces = serve(choice, stream);
   // Before WELCOME, and with answers in between, the pieces do matter.
   if (!choice.welcomed || choice.answers) return 0;

@@ -127,5 +127,39 @@ TEST(Allocation, TheWorstFrameTakesNoMoreThanItsTokensAndValuesTwice) {
   EXPECT_LT(use.total, payload.size() * (4 * sizeof(Token) + 2 * sizeof(Value)));
 }
 
+class Allows final : public AcquireServer {
+ public:
+  const AcquireAnswer& acquire_now(const AcquireView& asked, Receipts* receipts) override {
+    answer_.decisions.resize(asked.items.size());
+    for (std::size_t i = 0; i < asked.items.size(); ++i) receipts->add("as long as a receipt is, or so");
+    return answer_;
+  }
+
+ private:
+  AcquireAnswer answer_;
+};
+
+TEST(Allocation, AnAcquireAllocatesItsActionAndItsAnswer) {
+  Allows server;
+  ServerSession session({}, 0);
+  Hello hello = plain_hello();
+  hello.features = kFeatureRemember;
+  Welcome welcome = plain_welcome();
+  welcome.features = kFeatureRemember;
+  (void)session.feed(frame_of(hello, 1), {});
+  (void)session.welcome(welcome, 0);
+  session.set_acquires(&server);
+  std::uint32_t id = 1;
+  const Acquire ask{0, 0, std::vector<Item>(16, Item{"api-per-user", "a key of some length", 1, 0})};
+  for (std::size_t i = 0; i < kRememberedItems; ++i) (void)session.feed(frame_of(ask, ++id), {});
+  const std::string frame = frame_of(ask, ++id);
+
+  const Use use = measure([&] { (void)session.feed(frame, {}); });
+
+  // The room of an answer is made at once for the longest there may be.
+  EXPECT_LE(use.largest, kHeaderSize + 16 * (kMaxDecisionBytes + 8));
+  EXPECT_LE(use.total, use.largest + sizeof(ServerAction) + kHeaderSize + 600);
+}
+
 }  // namespace
 }  // namespace cutwater::wire

@@ -131,5 +131,30 @@ TEST(FrameReader, KnowsThatItIsInsideAFrameBehindABareHeader) {
   EXPECT_TRUE(reader.inside_frame());
 }
 
+TEST(FrameReader, AFrameThatIsThereIsNotCopied) {
+  const std::string two = encode_frame({.type = MessageType::Ping, .request = 1}, "abc") +
+                          encode_frame({.type = MessageType::Ping, .request = 2}, "defghijk");
+  for (std::size_t cut = 0; cut <= two.size(); ++cut) {
+    FrameReader reader;
+    std::vector<std::string> payloads;
+    for (std::string_view piece : {std::string_view(two).substr(0, cut),
+                                   std::string_view(two).substr(cut)}) {
+      const std::string_view whole = piece;
+      while (!piece.empty()) {
+        const auto frame = reader.next_view(piece);
+        ASSERT_TRUE(frame.ok());
+        if (!*frame) break;
+        const std::string_view payload = (*frame)->payload;
+        const bool in_place = payload.data() >= whole.data() &&
+                              payload.data() + payload.size() <= whole.data() + whole.size();
+        EXPECT_TRUE(in_place || cut != 0);
+        payloads.emplace_back(payload);
+      }
+    }
+    EXPECT_EQ(payloads, (std::vector<std::string>{"abc", "defghijk"})) << "cut at " << cut;
+    EXPECT_FALSE(reader.inside_frame());
+  }
+}
+
 }  // namespace
 }  // namespace cutwater::wire
