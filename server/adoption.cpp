@@ -53,6 +53,9 @@ std::string misfit(const shm::Segment& segment, const shm::Capacity& asked) {
       {"calendars", found.calendars, wanted.calendars, asked.calendars},
       {"breakers", found.breakers, wanted.breakers, asked.breakers},
       {"breaker-memory", found.breaker_memory, wanted.breaker_memory, asked.breaker_memory},
+      {"bulkheads", found.bulkheads, wanted.bulkheads, asked.bulkheads},
+      {"bulkhead-cells", found.bulkhead_cells, wanted.bulkhead_cells, asked.bulkhead_cells},
+      {"waiters", found.waiters, wanted.waiters, asked.waiters},
       {"keys", found.keys, wanted.keys, asked.keys},
   };
   for (const Size& size : sizes) {

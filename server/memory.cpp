@@ -112,7 +112,7 @@ Result<std::unique_ptr<Memory>> Memory::open(const config::Config& config, const
   if (auto locked = lock_state(config, memory->segment(), remarks); !locked) return locked.error();
   if (auto opened = memory->open_descriptors(); !opened) return opened.error();
   memory->lock_memory_ = config.instance.lock_memory != config::LockMemory::No;
-  const Rules rules{config.limits, config.breakers, config.hash};
+  const Rules rules{config.limits, config.breakers, config.bulkheads, config.hash};
   if (auto published = memory->publish(rules, memory->birth_.inherits()); !published) {
     return published.error();
   }
@@ -172,7 +172,8 @@ Result<shm::CopyReport> Memory::move_to_named_files() {
   const std::uint64_t current = view().current();
   const auto* image = reinterpret_cast<const shm::ImageHead*>(
       view().image[current & shm::kCurrentImageBit]);
-  const Rules rules{publisher_->limits(), publisher_->breakers(), image->config_hash};
+  const Rules rules{publisher_->limits(), publisher_->breakers(), publisher_->bulkheads(),
+                    image->config_hash};
   const shm::FileHeader& header = birth_.segment.header(shm::FileKind::Rules);
   const shm::SegmentOptions options{.capacity = birth_.segment.capacity(),
                                     .clock = static_cast<shm::ClockKind>(header.clock),
@@ -202,6 +203,7 @@ Result<void> Memory::publish(const Rules& rules, bool inherits) {
   }
   publisher_->set_all_floors_empty(birth_.start_empty);
   publisher_->set_breakers(rules.breakers);
+  publisher_->set_bulkheads(rules.bulkheads);
   for (int i = 0; i < kPublishTries; ++i) {
     auto report = publisher_->publish(rules.limits, rules.hash);
     if (report) {

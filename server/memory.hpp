@@ -90,6 +90,7 @@ class Memory {
   struct Rules {
     std::vector<rule::LimitSettings> limits;
     std::vector<rule::BreakerSettings> breakers;
+    std::vector<rule::BulkheadSettings> bulkheads;
     std::uint64_t hash = 0;
   };
   /// `inherits`: rules, rows and debts of before are in the memory.

@@ -123,10 +123,16 @@ void Reloader::try_publish(std::uint64_t now_ns) {
   const Limits limits = manual      ? job.limits()
                         : effective_ ? effective_(job.next->limits)
                                      : job.next->limits;
-  if (!manual) memory_.publisher().set_breakers(job.next->breakers);
+  if (!manual) {
+    memory_.publisher().set_breakers(job.next->breakers);
+    memory_.publisher().set_bulkheads(job.next->bulkheads);
+  }
   auto report = memory_.publisher().publish(limits, manual ? running_.config.hash : job.next->hash);
   // What was not published is wanted no longer: neither by manual acts nor by the next try.
-  if (!report && !manual) memory_.publisher().set_breakers(memory_.publisher().breakers());
+  if (!report && !manual) {
+    memory_.publisher().set_breakers(memory_.publisher().breakers());
+    memory_.publisher().set_bulkheads(memory_.publisher().bulkheads());
+  }
   if (report) return manual ? republished({}) : finish({true, accept(*report)});
   const bool later = report.error().code() == Errc::Busy && now_ns - job.since_ns < kPatienceNs;
   if (later) return;

@@ -26,6 +26,9 @@ shm::SegmentOptions options_for(const config::Config& config, const SteppedClock
   options.capacity.breakers = config.capacity.breakers;
   options.capacity.breaker_memory = config.capacity.breaker_memory;
   options.capacity.trips = config.capacity.trips;
+  options.capacity.bulkheads = config.capacity.bulkheads;
+  options.capacity.bulkhead_cells = config.capacity.bulkhead_cells;
+  options.capacity.waiters = config.capacity.waiters;
   if (clock != nullptr) {
     options.clock = shm::ClockKind::Stepped;
     // New limits count from the present moment, so a bucket drained now has its tokens back on
@@ -56,6 +59,7 @@ Result<shm::PublishReport> publish(shm::Publisher& publisher, const shm::View& v
   // What an earlier change left to convert, all at once: a private segment has no loop of its own.
   while (!publisher.sweep(view.slot_count)) {}
   publisher.set_breakers(config.breakers);
+  publisher.set_bulkheads(config.bulkheads);
   return publisher.publish(config.limits, config.hash);
 }
 

@@ -26,6 +26,7 @@
 #include <cutwater/result.hpp>
 
 #include "rule/breaker_settings.hpp"
+#include "rule/bulkhead_settings.hpp"
 #include "rule/limit_settings.hpp"
 
 namespace cutwater::config {
@@ -148,6 +149,9 @@ struct Capacity {
   std::uint32_t tops = 64;                 ///< rows of each limit's sketch of top keys; 0: none
   std::uint32_t breakers = 64;             ///< a pattern counts as its max-instances
   std::uint64_t breaker_memory = 512 * 1024;   ///< bytes of windows, probes and users
+  std::uint32_t bulkheads = 64;
+  std::uint32_t bulkhead_cells = 4096;     ///< places of all bulkheads together
+  std::uint32_t waiters = 1024;            ///< calls in line at all bulkheads together
   std::uint32_t trips = 1024;              ///< last openings with their causes
 
   friend bool operator==(const Capacity&, const Capacity&) = default;
@@ -168,6 +172,7 @@ struct Config {
   Log log;
   std::vector<rule::LimitSettings> limits; ///< in the order of the file
   std::vector<rule::BreakerSettings> breakers;   ///< and patterns, in the order of the file
+  std::vector<rule::BulkheadSettings> bulkheads; ///< the same
   std::vector<Value> values;     ///< every effective value, schema order, named blocks last
   std::string file_name;                   ///< as given to load_text()
   std::uint64_t hash = 0;                  ///< hash_of() of these values

@@ -42,6 +42,11 @@ std::string wrapped(std::string_view text) {
 /// " Default: 10s; under resilience4j 100." for a row whose default depends on the preset.
 std::string preset_text(const Key& key) {
   if (key.load == nullptr && key.print == nullptr) return {};
+  if (key.block == kBulkheadBlock) {
+    rule::BulkheadSettings settings;
+    Config unused;
+    return " Default: " + text_of(key, key.load({.config = unused, .bulkhead = &settings})) + ".";
+  }
   Config config;
   const auto under = [&](rule::BreakerPreset preset) {
     rule::BreakerSettings settings = rule::preset(preset);

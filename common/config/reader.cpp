@@ -33,6 +33,8 @@ void Reader::read() {
       read_limits(section);
     } else if (section.name == "breakers") {
       read_breakers(section);
+    } else if (section.name == "bulkheads") {
+      read_bulkheads(section);
     } else {
       read_block(section, leaves);
     }
@@ -60,6 +62,8 @@ std::vector<Reader::Child> Reader::children(NodeIndex index, std::string_view bl
     std::string wanted = listing(children_of(block)) + " with values";
     if (block == "limits") wanted = "a map of limits, NAME: { rate: 10/s }";
     if (block == "breakers") wanted = "a map of breakers, NAME: { failure-rate-threshold: 50 }";
+    if (block == "bulkheads") wanted = "a map of bulkheads, NAME: { max-concurrent-calls: 25 }";
+    if (block == kBulkheadBlock) wanted = "{ max-concurrent-calls: 25 }, or {} for all defaults";
     if (block == kBreakerBlock) wanted = "{ failure-rate-threshold: 50 }, or {} for all defaults";
     fail(node.place, path, "a block is wanted here; write " + wanted);
     return found;
@@ -199,7 +203,9 @@ void Reader::store_rows(const Record& record, const Target& target, Values& valu
 
 bool Reader::claim_name(std::string_view section, const Child& named) {
   if (section != "limits" && named.name.find('*') != std::string::npos) {
-    fail(named.key, named.path, "patterns make no breakers in this version; name each breaker");
+    const std::string many(section);
+    fail(named.key, named.path, "patterns make no " + many + " in this version; name each " +
+                                    many.substr(0, many.size() - 1));
     return false;
   }
   if (auto name = parse_name(named.name); !name) {

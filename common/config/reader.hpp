@@ -64,7 +64,7 @@ class Reader {
     rule::LimitKind kind = rule::LimitKind::Bucket;
     std::vector<rule::WindowSettings> windows;
   };
-  /// One block of breakers, its rows read and nothing put under them yet.
+  /// One block of breakers or bulkheads, its rows read and nothing put under them yet.
   struct Block {
     std::string name;
     bool again = false;
@@ -115,18 +115,25 @@ class Reader {
   void read_override(const std::string& path, const Leaf& leaf, rule::OverrideSettings& over,
                      Values& values);
 
-  // Breakers (reader_breaker.cpp).
+  // What breakers and bulkheads share (reader_named.cpp).
+  std::vector<Block> read_blocks(const Child& section, std::string_view of);
+  static bool is_abstract(const Block& block);
+  std::optional<MergedRows> merge(const Block& block, const std::vector<Block>& blocks);
+  void keep_named(const Block& block, const MergedRows& merged, std::string_view preset,
+                  const Target& target);
+  void check_patterns(const std::vector<Block>& blocks);
+
+  // Breakers (reader_breaker.cpp) and bulkheads (reader_bulkhead.cpp).
   void read_breakers(const Child& section);
   void read_breaker(const Block& block, const std::vector<Block>& blocks);
-  std::optional<MergedRows> merge(const Block& block, const std::vector<Block>& blocks);
   static rule::BreakerPreset preset_of(const MergedRows& merged);
   void check_preset(const Block& block, const MergedRows& merged, rule::BreakerPreset preset);
   void finish_window(const Block& block, const MergedRows& merged, rule::BreakerPreset preset,
                      rule::BreakerSettings& settings);
   void check_breaker(const Block& block, const MergedRows& merged,
                      const rule::BreakerSettings& settings);
-  void keep_breaker(const Block& block, const MergedRows& merged, rule::BreakerPreset preset,
-                    const Target& target);
+  void read_bulkheads(const Child& section);
+  void read_bulkhead(const Block& block, const MergedRows& merged);
 
   // Values (reader_value.cpp, reader_breaker_value.cpp).
   std::optional<Parsed> read_value(const Key& key, const std::string& path, const Leaf& leaf);
@@ -147,6 +154,7 @@ class Reader {
   void check_overrides();
   void check_rules();
   void check_breakers();
+  void check_bulkheads();
   void check_listen();
 
   const Tree& tree_;
@@ -155,9 +163,10 @@ class Reader {
   std::vector<Problem> errors_;
   std::vector<Problem> notes_;
   std::set<std::string> written_blocks_;
-  std::map<std::string, Child> folded_names_;   ///< of limits and breakers, in their CUTWATER_ form
+  std::map<std::string, Child> folded_names_;   ///< of all named blocks, in their CUTWATER_ form
   Place limits_place_;
   Place breakers_place_;
+  Place bulkheads_place_;
 };
 
 }  // namespace cutwater::config

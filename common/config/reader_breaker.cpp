@@ -13,8 +13,6 @@ namespace {
 using rule::BreakerPreset;
 using rule::BreakerSettings;
 
-constexpr std::size_t kMaxChain = 8;   // blocks behind each other by base-config
-constexpr std::string_view kOwnRows[] = {"preset", "base-config", "abstract", "note"};
 constexpr std::string_view kWindowRows[] = {"sliding-window-type", "sliding-window-size",
                                             "minimum-number-of-calls"};
 
@@ -28,19 +26,7 @@ bool among(std::span<const std::string_view> names, std::string_view name) {
 
 void Reader::read_breakers(const Child& section) {
   if (!section.again) breakers_place_ = section.key;
-  std::vector<Block> blocks;
-  for (Child& child : children(section.value, "breakers", section.path)) {
-    child.again |= section.again;
-    const bool named = claim_name("breakers", child);
-    Block block{.name = child.name, .again = child.again,
-                .record = read_record(kBreakerBlock, child.path, {child.key, child.value}),
-                .rows = {}};
-    for (const auto& [key, leaf] : block.record.leaves) {
-      const std::string path = child.path + "." + std::string(key->name);
-      if (auto value = read_value(*key, path, leaf)) block.rows.emplace(key, std::move(*value));
-    }
-    if (named) blocks.push_back(std::move(block));
-  }
+  const std::vector<Block> blocks = read_blocks(section, kBreakerBlock);
   for (const Block& block : blocks) read_breaker(block, blocks);
 }
 
@@ -48,8 +34,7 @@ void Reader::read_breaker(const Block& block, const std::vector<Block>& blocks) 
   const std::size_t errors = errors_.size();
   const auto merged = merge(block, blocks);
   if (!merged) return;
-  const auto abstract = block.rows.find(row("abstract"));
-  if (abstract != block.rows.end() && abstract->second.number != 0) return;
+  if (is_abstract(block)) return;
   const BreakerPreset preset = preset_of(*merged);
   BreakerSettings settings = rule::preset(preset);
   settings.name = block.name;
@@ -63,60 +48,8 @@ void Reader::read_breaker(const Block& block, const std::vector<Block>& blocks) 
   finish_window(block, *merged, preset, settings);
   if (errors_.size() == errors) check_breaker(block, *merged, settings);
   if (block.again) return;
-  keep_breaker(block, *merged, preset, target);
+  keep_named(block, *merged, rule::name_of(preset), target);
   config_.breakers.push_back(std::move(settings));
-}
-
-std::optional<Reader::MergedRows> Reader::merge(const Block& block,
-                                                const std::vector<Block>& blocks) {
-  std::vector<const Block*> chain = {&block};
-  for (;;) {
-    const auto base = chain.back()->rows.find(row("base-config"));
-    if (base == chain.back()->rows.end()) break;
-    const std::string& name = base->second.text;
-    const Place& place = tree_.at(chain.back()->record.leaves.at(row("base-config")).value).place;
-    const std::string path = chain.back()->record.path + ".base-config";
-    const auto next = std::find_if(blocks.begin(), blocks.end(),
-                                   [&](const Block& other) { return other.name == name; });
-    std::string fault;
-    if (next == blocks.end()) {
-      std::vector<std::string_view> names;
-      for (const Block& other : blocks) names.push_back(other.name);
-      const std::string_view near = nearest(name, names);
-      fault =
-          "there is no block " + in_quotes(name) + " in this section; " +
-          (near.empty() ? "write the name of one" : "did you mean '" + std::string(near) + "'?");
-    } else if (std::find(chain.begin(), chain.end(), &*next) != chain.end()) {
-      fault = "leads back to itself by way of " + in_quotes(name) + "; take one of them out";
-    } else if (chain.size() > kMaxChain) {
-      fault =
-          "more than " + std::to_string(kMaxChain) + " blocks behind each other; write some out";
-    }
-    if (!fault.empty()) {
-      // What is wrong farther down is said by the block it stands in, and a circle by its members.
-      const bool circle = next != blocks.end() && chain.size() <= kMaxChain;
-      if (circle ? &*next == &block : next != blocks.end() || chain.size() == 1) {
-        fail(place, path, fault);
-      }
-      return std::nullopt;
-    }
-    chain.push_back(&*next);
-  }
-  MergedRows merged;
-  for (auto at = chain.rbegin(); at != chain.rend(); ++at) {
-    const bool own = *at == &block;
-    for (const auto& [key, value] : (*at)->rows) {
-      if (!own && key->name != "preset" && among(kOwnRows, key->name)) continue;
-      // What a block nearer says in other words replaces what its base said.
-      for (auto other = merged.begin(); other != merged.end();) {
-        const bool same = !other->second.base.empty() && (other->first->same_as == key->name ||
-                                                          key->same_as == other->first->name);
-        other = same ? merged.erase(other) : std::next(other);
-      }
-      merged[key] = {&value, &(*at)->record.leaves.at(key), own ? "" : (*at)->name};
-    }
-  }
-  return merged;
 }
 
 BreakerPreset Reader::preset_of(const MergedRows& merged) {
@@ -243,41 +176,6 @@ void Reader::check_breaker(const Block& block, const MergedRows& merged,
   }
   if (const std::string remark = rule::remark(settings); !remark.empty()) {
     notes_.push_back({block.record.key, path, remark});
-  }
-}
-
-void Reader::keep_breaker(const Block& block, const MergedRows& merged, BreakerPreset preset,
-                          const Target& target) {
-  const bool pattern = rule::is_pattern(*target.breaker);
-  for (const Key& key : keys_of(kBreakerBlock)) {
-    if (!pattern && (key.name == "max-instances" || key.name == "idle")) continue;
-    Value value{.path = block.record.path + "." + std::string(key.name), .text = {}, .place = {},
-                .key = {}};
-    auto from = merged.find(&key);
-    if (key.load != nullptr) {
-      value.text = text_of(key, key.load(target));
-    } else if (key.print != nullptr) {
-      value.text = key.print(target);
-    } else if (key.name == "note" && !target.breaker->note.empty()) {
-      value.text = target.breaker->note;
-    } else {
-      continue;   // a peer's word: shown as ours, with its place
-    }
-    if (from == merged.end()) {
-      from = std::find_if(merged.begin(), merged.end(),
-                          [&](const auto& one) { return one.first->same_as == key.name; });
-    }
-    if (from != merged.end()) {
-      value.place = tree_.at(from->second.leaf->value).place;
-      value.key = from->second.leaf->key;
-      if (value.place.source == Source::File) value.place.name = from->second.base;
-      if (value.place.source != Source::File) value.key = value.place;
-    } else {
-      value.place.source = Source::Preset;
-      value.place.name = std::string(rule::name_of(preset));
-      value.key = value.place;
-    }
-    config_.values.push_back(std::move(value));
   }
 }
 

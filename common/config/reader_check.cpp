@@ -47,6 +47,7 @@ void Reader::check_limit(const rule::LimitSettings& limit, const std::string& pa
 void Reader::check_whole() {
   check_capacity();
   check_breakers();
+  check_bulkheads();
   check_listen();
 }
 
@@ -137,6 +138,26 @@ void Reader::check_breakers() {
        count + " breakers do not fit capacity.breakers, which is " +
            std::to_string(config_.capacity.breakers) +
            "; set capacity.breakers to at least " + count);
+}
+
+void Reader::check_bulkheads() {
+  std::uint64_t places = 0;
+  std::uint64_t waiting = 0;
+  for (const rule::BulkheadSettings& bulkhead : config_.bulkheads) {
+    places += bulkhead.max_concurrent;
+    waiting += bulkhead.max_wait_ns == 0 ? 0 : bulkhead.max_waiting;
+  }
+  const auto fit = [&](std::uint64_t needed, std::uint64_t room, const std::string& what,
+                       const std::string& key) {
+    if (needed <= room || config_.find_value("capacity." + key) == nullptr) return;
+    fail(bulkheads_place_, "bulkheads",
+         std::to_string(needed) + " " + what +
+             " do not fit capacity." + key + ", which is " + std::to_string(room) + "; set capacity." + key + " to at least " +
+             std::to_string(needed));
+  };
+  fit(config_.bulkheads.size(), config_.capacity.bulkheads, "bulkheads", "bulkheads");
+  fit(places, config_.capacity.bulkhead_cells, "places of bulkheads", "bulkhead-cells");
+  fit(waiting, config_.capacity.waiters, "calls in line at bulkheads", "waiters");
 }
 
 void Reader::check_listen() {

@@ -15,6 +15,9 @@ std::uint64_t reserved_of(const Capacity& capacity, std::string_view name) {
   if (name == "tops") return capacity.tops;
   if (name == "breakers") return capacity.breakers;
   if (name == "breaker-memory") return capacity.breaker_memory;
+  if (name == "bulkheads") return capacity.bulkheads;
+  if (name == "bulkhead-cells") return capacity.bulkhead_cells;
+  if (name == "waiters") return capacity.waiters;
   if (name == "trips") return capacity.trips;
   return capacity.events;
 }

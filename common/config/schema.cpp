@@ -13,11 +13,13 @@
 namespace cutwater::config {
 namespace {
 
-constexpr std::array<std::string_view, 2> kNamedSections = {"limits", "breakers"};
+constexpr std::array<std::string_view, 3> kNamedSections = {"limits", "breakers",
+                                                            "bulkheads"};
 
 std::vector<Key> whole_table() {
   std::vector<Key> table;
-  for (const auto rows : {daemon_rows(), limit_rows(), breaker_rows(), log_rows()}) {
+  for (const auto rows : {daemon_rows(), limit_rows(), breaker_rows(), bulkhead_rows(),
+                          log_rows()}) {
     table.insert(table.end(), rows.begin(), rows.end());
   }
   return table;
@@ -118,6 +120,8 @@ std::string text_of(const Key& key, std::uint64_t number) {
     case Kind::Decimal: return format_decimal(number);
     case Kind::OffDuration:
       return number == 0 ? std::string(words.front()) : format_duration(number);
+    case Kind::Wait:
+      return number == rule::kWaitForever ? std::string(key.words) : format_duration(number);
     case Kind::Duration: return format_duration(number);
     default: return std::to_string(number);
   }
@@ -155,6 +159,9 @@ std::string range_text(const Key& key) {
     case Kind::Decimal: return format_decimal(key.min) + ".." + format_decimal(key.max);
     case Kind::OffDuration:
       return listing(words) + " or " + format_duration(key.min) + ".." + format_duration(key.max);
+    case Kind::Wait:
+      return format_duration(key.min) + ".." + format_duration(key.max) + " or " +
+             std::string(key.words);
     case Kind::WindowSize: return "1..65535 calls or 100ms..24h";
     case Kind::State: return listing(words);
     case Kind::Decision: return "rate, all-succeed, { rate-over: M } or { successes: k }";

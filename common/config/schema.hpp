@@ -43,6 +43,7 @@ enum class Kind : std::uint8_t {
   Keys,        ///< a map of keys and what each gets
   Percent,     ///< parse_percent(), or one of `words`
   Decimal,     ///< parse_decimal() within min..max ppm: a ratio or a factor
+  Wait,        ///< a duration within min..max ns, or the one word: for ever
   OffDuration, ///< one of `words` for 0, or a duration within min..max ns
   WindowSize,  ///< calls, or a duration
   State,       ///< a state of a breaker
@@ -77,6 +78,7 @@ struct Target {
   rule::OverrideSettings* over = nullptr;
   rule::WindowSettings* window = nullptr;
   rule::BreakerSettings* breaker = nullptr;
+  rule::BulkheadSettings* bulkhead = nullptr;
 };
 
 struct Key {
@@ -108,10 +110,11 @@ inline constexpr std::string_view kWindowBlock = "limits.*.windows[]";
 inline constexpr std::string_view kCalendarBlock = "limits.*.calendar";
 inline constexpr std::string_view kKeyBlock = "limits.*.keys.*";
 inline constexpr std::string_view kIpPrefixBlock = "limits.*.ip-prefix";
-/// Where the keys of a breaker stand.
+/// Where the keys of a breaker and of a bulkhead stand.
 inline constexpr std::string_view kBreakerBlock = "breakers.*";
+inline constexpr std::string_view kBulkheadBlock = "bulkheads.*";
 
-/// Sections whose blocks have names of the operator's choice: limits, breakers.
+/// Sections whose blocks have names of the operator's choice: limits, breakers, bulkheads.
 std::span<const std::string_view> named_sections();
 
 /// The section of a block below a name ("limits" for "limits.*.calendar"), or empty.

@@ -11,6 +11,7 @@ namespace cutwater::config {
 std::span<const Key> daemon_rows();   ///< instance, listen, access, capacity
 std::span<const Key> limit_rows();    ///< limits and what stands in them
 std::span<const Key> breaker_rows();  ///< breakers
+std::span<const Key> bulkhead_rows(); ///< bulkheads
 std::span<const Key> log_rows();      ///< log
 
 /// The number of a value in a field's type; its range was checked by the row.

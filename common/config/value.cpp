@@ -30,6 +30,7 @@ Parsed number_value(std::uint64_t number, std::string text) {
 Result<Parsed> in_range(const Key& key, std::uint64_t number, std::string text) {
   const auto spell = [&](std::uint64_t bound) {
     if (key.kind == Kind::Duration) return format_duration(bound);
+    if (key.kind == Kind::OffDuration || key.kind == Kind::Wait) return format_duration(bound);
     return key.kind == Kind::Size ? format_size(bound) : std::to_string(bound);
   };
   if (number > key.max) return refusal(text + " is above the maximum of " + spell(key.max));
@@ -259,6 +260,12 @@ Result<Parsed> parse_value(const Key& key, std::string_view text, const LoadOpti
       auto ppm = parse_decimal(text, key.min, key.max);
       if (!ppm) return ppm.error();
       return number_value(*ppm, format_decimal(*ppm));
+    }
+    case Kind::Wait: {
+      if (text == key.words) return number_value(rule::kWaitForever, std::string(text));
+      auto ns = parse_duration(text);
+      if (!ns) return ns.error();
+      return in_range(key, *ns, format_duration(*ns));
     }
     case Kind::OffDuration: return parse_off_duration(key, text);
     case Kind::WindowSize: return parse_window_size(key, text);

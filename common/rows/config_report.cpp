@@ -29,7 +29,10 @@ shm::Capacity capacity_of(const config::Capacity& capacity) noexcept {
           .tops = capacity.tops,
           .breakers = capacity.breakers,
           .breaker_memory = capacity.breaker_memory,
-          .trips = capacity.trips};
+          .trips = capacity.trips,
+          .bulkheads = capacity.bulkheads,
+          .bulkhead_cells = capacity.bulkhead_cells,
+          .waiters = capacity.waiters};
 }
 
 std::string config_report(const config::LoadOutcome& outcome, const std::string& file) {

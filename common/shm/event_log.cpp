@@ -116,6 +116,8 @@ std::string_view name_of(EventKind kind) noexcept {
     case EventKind::BreakerReclaimed: return "breaker_reclaimed";
     case EventKind::BreakerLocalFault: return "breaker_local_fault";
     case EventKind::BreakerFlapping: return "breaker_flapping";
+    case EventKind::PlaceReclaimed: return "place_reclaimed";
+    case EventKind::PlaceRevoked: return "place_revoked";
     case EventKind::ManualAct: return "manual_act";
     case EventKind::RightsChanged: return "rights_changed";
     case EventKind::SlowReader: return "slow_reader";

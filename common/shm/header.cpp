@@ -7,7 +7,7 @@
 
 #include "base/crc32c.hpp"
 #include "base/guard.hpp"
-#include "shm/breaker_layout.hpp"
+#include "shm/bulkhead_layout.hpp"
 #include "shm/process_table.hpp"
 #include "shm/trip_layout.hpp"
 
@@ -59,6 +59,18 @@ constexpr RegionRule kRegionRules[] = {
     {FileKind::State, RegionKind::Breaker, sizeof(BreakerHead), 0, 65'535, 64, false, "breakers"},
     {FileKind::State, RegionKind::BreakerMemory, kCacheLine, 0, std::uint64_t{1} << 26, 64, false,
      "breaker memory"},
+    {FileKind::Rules, RegionKind::ImageBulkheads, sizeof(BulkheadConfig), 0, 65'535, 64, true,
+     "bulkhead settings"},
+    {FileKind::Rules, RegionKind::ImageBulkheadNames, sizeof(NameRecord), 0, 65'535, 64, true,
+     "bulkhead names"},
+    {FileKind::State, RegionKind::Bulkhead, sizeof(BulkheadHead), 0, 65'535, 64, false,
+     "bulkheads"},
+    {FileKind::State, RegionKind::BulkheadCells, sizeof(std::uint64_t), 0, std::uint64_t{1} << 20,
+     64, false, "bulkhead cells"},
+    {FileKind::State, RegionKind::BulkheadStamps, sizeof(std::uint64_t), 0,
+     std::uint64_t{1} << 20, 64, false, "bulkhead stamps"},
+    {FileKind::State, RegionKind::Waiters, sizeof(WaiterRecord), 0, std::uint64_t{1} << 18, 64,
+     false, "waiters"},
     {FileKind::Stats, RegionKind::Tops, sizeof(TopRecord), 0, std::uint64_t{1} << 28, 64, false,
      "tops"},
     {FileKind::Stats, RegionKind::Trips, sizeof(TripRecord), 0, 65'536, 64, false, "trips"},
@@ -195,8 +207,18 @@ Result<void> check_together(const HeaderSet& headers) {
       find_region(stats, RegionKind::BreakerStories)->count != breakers) {
     return damaged(FileKind::State, "holds another number of breakers than `rules`");
   }
+  const std::uint64_t bulkheads = find_region(rules, RegionKind::ImageBulkheads)->count;
+  if (find_region(rules, RegionKind::ImageBulkheadNames)->count != bulkheads ||
+      find_region(state, RegionKind::Bulkhead)->count != bulkheads) {
+    return damaged(FileKind::State, "holds another number of bulkheads than `rules`");
+  }
+  if (find_region(state, RegionKind::BulkheadCells)->count !=
+      find_region(state, RegionKind::BulkheadStamps)->count) {
+    return damaged(FileKind::State, "region bulkhead stamps: not one beside each cell");
+  }
   if (stripes.stride != sizeof(StripeOwner) + limits * sizeof(LimitCounters) +
-                            breakers * sizeof(BreakerCounters)) {
+                            breakers * sizeof(BreakerCounters) +
+                            bulkheads * sizeof(BulkheadCounters)) {
     return damaged(FileKind::Stats, "region stripes: wrong stride");
   }
   const Region& tops = *find_region(stats, RegionKind::Tops);
@@ -331,6 +353,22 @@ View view_of(const HeaderSet& headers, const std::array<std::uint8_t*, 3>& bases
   view.breaker_lines = static_cast<std::uint32_t>(memory.count);
   view.stripe_breakers_offset =
       static_cast<std::uint32_t>(view.limit_count * sizeof(LimitCounters));
+  const auto at = [&](RegionKind kind) {
+    return state + region(FileKind::State, kind).offset;
+  };
+  view.image_bulkheads_offset = region(FileKind::Rules, RegionKind::ImageBulkheads).offset;
+  view.image_bulkhead_names_offset = region(FileKind::Rules, RegionKind::ImageBulkheadNames).offset;
+  view.bulkheads = reinterpret_cast<BulkheadHead*>(at(RegionKind::Bulkhead));
+  view.bulkhead_cells = reinterpret_cast<std::uint64_t*>(at(RegionKind::BulkheadCells));
+  view.bulkhead_stamps = reinterpret_cast<std::uint64_t*>(at(RegionKind::BulkheadStamps));
+  view.waiters = reinterpret_cast<WaiterRecord*>(at(RegionKind::Waiters));
+  view.bulkhead_count = count_of(RegionKind::ImageBulkheads);
+  view.bulkhead_cell_count = static_cast<std::uint32_t>(
+      region(FileKind::State, RegionKind::BulkheadCells).count);
+  view.waiter_count =
+      static_cast<std::uint32_t>(region(FileKind::State, RegionKind::Waiters).count);
+  view.stripe_bulkheads_offset = static_cast<std::uint32_t>(
+      view.stripe_breakers_offset + view.breaker_count * sizeof(BreakerCounters));
 
   const Region& stripes = region(FileKind::Stats, RegionKind::Stripes);
   view.stats_control = reinterpret_cast<StatsControl*>(stats + kPage);

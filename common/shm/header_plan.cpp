@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "base/crc32c.hpp"
-#include "shm/breaker_layout.hpp"
+#include "shm/bulkhead_layout.hpp"
 #include "shm/header.hpp"
 #include "shm/key_hash.hpp"
 #include "shm/process_table.hpp"
@@ -28,6 +28,8 @@ constexpr std::uint32_t kMaxTops = 4096;
 constexpr std::uint32_t kMaxTrips = 65'536;
 constexpr std::uint32_t kMinPatterns = 16, kOverridesPerPattern = 16;
 constexpr std::uint64_t kMaxBreakerMemory = std::uint64_t{1} << 32;
+constexpr std::uint32_t kMaxBulkheadCells = std::uint32_t{1} << 20;
+constexpr std::uint32_t kMaxWaiters = std::uint32_t{1} << 18;
 constexpr std::uint64_t kMinGroups = 2;
 
 constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t step) noexcept {
@@ -75,6 +77,8 @@ void plan_rules(Planner& plan, const Capacity& capacity) {
       {RegionKind::ImageBreakers, sizeof(BreakerConfig), capacity.breakers},
       {RegionKind::ImageBreakerNames, sizeof(NameRecord), capacity.breakers},
       {RegionKind::ImageBreakerClasses, sizeof(BreakerClasses), capacity.breakers},
+      {RegionKind::ImageBulkheads, sizeof(BulkheadConfig), capacity.bulkheads},
+      {RegionKind::ImageBulkheadNames, sizeof(NameRecord), capacity.bulkheads},
   };
   std::uint64_t end = sizeof(ImageHead);
   for (const Part& part : parts) end = round_up(end, kCacheLine) + part.stride * part.count;
@@ -94,13 +98,18 @@ void plan_state(Planner& plan, const Capacity& capacity) {
   plan.add(RegionKind::Limit, sizeof(LimitState), capacity.limits, kCacheLine);
   plan.add(RegionKind::Breaker, sizeof(BreakerHead), capacity.breakers, kCacheLine);
   plan.add(RegionKind::BreakerMemory, kCacheLine, capacity.breaker_memory / kCacheLine, kCacheLine);
+  plan.add(RegionKind::Bulkhead, sizeof(BulkheadHead), capacity.bulkheads, kCacheLine);
+  plan.add(RegionKind::BulkheadCells, sizeof(std::uint64_t), capacity.bulkhead_cells, kCacheLine);
+  plan.add(RegionKind::BulkheadStamps, sizeof(std::uint64_t), capacity.bulkhead_cells, kCacheLine);
+  plan.add(RegionKind::Waiters, sizeof(WaiterRecord), capacity.waiters, kCacheLine);
   plan.add(RegionKind::Bucket, sizeof(Word16), slots_for(capacity.keys), kBucketAlign);
   plan.set_flags(1);   // k
 }
 
 void plan_stats(Planner& plan, const Capacity& capacity) {
   const std::uint64_t stride = sizeof(StripeOwner) + capacity.limits * sizeof(LimitCounters) +
-                               capacity.breakers * sizeof(BreakerCounters);
+                               capacity.breakers * sizeof(BreakerCounters) +
+                               capacity.bulkheads * sizeof(BulkheadCounters);
   // One more: stripe 0 is shared by the threads that have none.
   plan.add(RegionKind::Stripes, stride, std::uint64_t{capacity.stripes} + 1, kPage);
   plan.add(RegionKind::Events, sizeof(EventRecord), capacity.events, kPage);
@@ -131,6 +140,9 @@ Result<void> check_capacity(const Capacity& capacity) {
       {"overrides", capacity.overrides, 0, kMaxOverrides},
       {"breakers", capacity.breakers, 0, kMaxLimits},
       {"breaker-memory", capacity.breaker_memory, 0, kMaxBreakerMemory},
+      {"bulkheads", capacity.bulkheads, 0, kMaxLimits},
+      {"bulkhead-cells", capacity.bulkhead_cells, 0, kMaxBulkheadCells},
+      {"waiters", capacity.waiters, 0, kMaxWaiters},
       {"tops", capacity.tops, 0, kMaxTops},
       {"trips", capacity.trips, 0, kMaxTrips},
       {"calendars", capacity.calendars, 1, kMaxRules},

@@ -37,8 +37,8 @@ inline constexpr std::int64_t kEpochLeadNs = 1'000'000'000;        // segment ti
 enum class FileKind : std::uint32_t { Rules = 0, State = 1, Stats = 2 };
 enum class ClockKind : std::uint32_t { Boottime = 0, Stepped = 1 };
 
-/// Kinds of regions. Numbers are stable; 20.. are left for bulkheads. What the breakers' regions
-/// hold: shm/breaker_layout.hpp.
+/// Kinds of regions. Numbers are stable. What those of breakers and bulkheads hold:
+/// shm/breaker_layout.hpp, shm/bulkhead_layout.hpp.
 enum class RegionKind : std::uint32_t {
   None = 0,
   Image = 1,         ///< rules: two images; stride = bytes of one
@@ -57,10 +57,16 @@ enum class RegionKind : std::uint32_t {
   Breaker = 14,            ///< state: BreakerHead[]
   BreakerMemory = 15,      ///< state: lines of 64 bytes: rings, probe cells, user records
   Stripes = 16,      ///< stats: count stripes of stride bytes: StripeOwner + LimitCounters[limits]
-                     ///< + BreakerCounters[breakers]
+                     ///< + BreakerCounters[breakers] + BulkheadCounters[bulkheads]
   Events = 17,       ///< stats: EventRecord[]
   Tops = 18,         ///< stats: TopRecord[], flags = how many of them each limit has
   ImageBreakerClasses = 19,  ///< rules, offset inside an image: BreakerClasses[]
+  ImageBulkheads = 20,     ///< rules, offset inside an image: BulkheadConfig[]
+  ImageBulkheadNames = 21, ///< rules, offset inside an image: NameRecord[] by bulkhead index
+  Bulkhead = 22,           ///< state: BulkheadHead[]
+  BulkheadCells = 23,      ///< state: u64[], a place each
+  BulkheadStamps = 24,     ///< state: u64[], one beside each cell
+  Waiters = 25,            ///< state: WaiterRecord[]
   Trips = 30,              ///< stats: TripRecord[] (shm/trip_layout.hpp)
   BreakerStories = 31,     ///< stats: BreakerStory[] by breaker index
 };
@@ -240,6 +246,8 @@ enum class EventKind : std::uint8_t {
   BreakerReclaimed = 15,     ///< a probe of a dead owner; row
   BreakerLocalFault = 16,    ///< one process opened for itself; row
   BreakerFlapping = 17,      ///< four or more openings within ten minutes
+  PlaceReclaimed = 20,       ///< a place of a dead owner, object = bulkhead; row
+  PlaceRevoked = 21,         ///< a place held longer than max-hold; row
   ManualAct = 24,            ///< object: limit index; the text says what and which limit
   RightsChanged = 25,        ///< object: uid; its sessions were ended
   SlowReader = 26,           ///< object: uid; it did not take its answers

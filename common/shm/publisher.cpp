@@ -100,18 +100,15 @@ Result<PublishReport> Publisher::publish(const std::vector<rule::LimitSettings>&
       std::tie(resting_limits_, resting_rules_) = resting_before;
       return done.error();
     }
-    if (wanted_) {
-      auto* bytes = reinterpret_cast<std::uint8_t*>(shadow_.data());
-      if (auto done = breakers_.apply(bytes, *wanted_, now); !done) {
-        shadow_ = before;
-        std::tie(resting_limits_, resting_rules_) = resting_before;
-        return done.error();
-      }
+    if (auto done = apply_guards(now); !done) {
+      shadow_ = before;
+      std::tie(resting_limits_, resting_rules_) = resting_before;
+      return done.error();
     }
     head().config_hash = config_hash;
     if (shadow_ == before) {
       if (&settings_ != &limits) settings_ = limits;
-      if (wanted_) breakers_.committed(*wanted_);
+      guards_committed();
       config_hash_ = config_hash;
       report.generation = head().generation;
       return report;
@@ -126,7 +123,7 @@ Result<PublishReport> Publisher::publish(const std::vector<rule::LimitSettings>&
   const int idle = guarded(Guard::WriteIdleImage) ? static_cast<int>(~current & kCurrentImageBit)
                                                   : static_cast<int>(current & kCurrentImageBit);
   make_current(idle, head().generation);
-  if (wanted_) breakers_.committed(*wanted_);
+  guards_committed();
   report.generation = head().generation;
   if (report.effective_ns != 0) {
     ready_at_ = report.effective_ns;
@@ -141,6 +138,20 @@ Result<PublishReport> Publisher::publish(const std::vector<rule::LimitSettings>&
   if (&settings_ != &limits) settings_ = limits;
   config_hash_ = config_hash;
   return report;
+}
+
+Result<void> Publisher::apply_guards(std::int64_t now) {
+  auto* bytes = reinterpret_cast<std::uint8_t*>(shadow_.data());
+  if (wanted_) {
+    if (auto done = breakers_.apply(bytes, *wanted_, now); !done) return done.error();
+  }
+  if (wanted_bulkheads_) return bulkheads_.apply(bytes, *wanted_bulkheads_, now);
+  return {};
+}
+
+void Publisher::guards_committed() {
+  if (wanted_) breakers_.committed(*wanted_);
+  if (wanted_bulkheads_) bulkheads_.committed(*wanted_bulkheads_);
 }
 
 Result<void> Publisher::check(const std::vector<rule::LimitSettings>& limits) const {

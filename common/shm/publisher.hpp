@@ -37,6 +37,7 @@
 
 #include "rule/limit_settings.hpp"
 #include "shm/breaker_publisher.hpp"
+#include "shm/bulkhead_publisher.hpp"
 #include "shm/calendar_writer.hpp"
 #include "shm/rule_writer.hpp"
 #include "shm/view.hpp"
@@ -77,6 +78,16 @@ class Publisher {
   const std::vector<rule::BreakerSettings>& breakers() const noexcept {
     return breakers_.breakers();
   }
+
+  /// The same for bulkheads; shm/bulkhead_publisher.hpp.
+  void set_bulkheads(std::vector<rule::BulkheadSettings> bulkheads) {
+    wanted_bulkheads_ = std::move(bulkheads);
+  }
+  const std::vector<rule::BulkheadSettings>& bulkheads() const noexcept {
+    return bulkheads_.bulkheads();
+  }
+  /// True when renew() has a bulkhead to make smaller: its last place above the limit came back.
+  bool settle_due() const noexcept { return wanted_bulkheads_ && bulkheads_.settle_due(); }
 
   /// The wall clock: unix ns = segment ns + offset. Default: read when the publisher is made; on a
   /// stepped clock the segment's first moment is 1970-01-01T00:00:00Z. Whoever learns that the wall
@@ -184,6 +195,9 @@ class Publisher {
   Result<void> place_overrides();
   Result<std::uint32_t> calendar_for(const rule::WindowSettings& window, Round& round);
 
+  /// Breakers and bulkheads, into the private copy.
+  Result<void> apply_guards(std::int64_t now);
+  void guards_committed();
   void write_idle_image();
   void make_current(int image, std::uint64_t generation) noexcept;
   bool sweep_slot(Word16* slot, std::int64_t now, std::size_t window) noexcept;
@@ -209,6 +223,8 @@ class Publisher {
   bool floors_empty_ = false;
   BreakerPublisher breakers_{view_};
   std::optional<std::vector<rule::BreakerSettings>> wanted_;
+  BulkheadPublisher bulkheads_{view_};
+  std::optional<std::vector<rule::BulkheadSettings>> wanted_bulkheads_;
 };
 
 }  // namespace cutwater::shm

@@ -190,6 +190,9 @@ Capacity Segment::capacity() const noexcept {
   out.overrides = view_.override_capacity;
   out.breakers = view_.breaker_count;
   out.breaker_memory = std::uint64_t{view_.breaker_lines} * kCacheLine;
+  out.bulkheads = view_.bulkhead_count;
+  out.bulkhead_cells = view_.bulkhead_cell_count;
+  out.waiters = view_.waiter_count;
   out.tops = view_.tops_per_limit;
   out.trips = view_.trip_count;
   out.calendars = view_.calendar_count;

@@ -35,6 +35,9 @@ struct Capacity {
   std::uint32_t breakers = 64;         ///< 0..65535
   std::uint64_t breaker_memory = std::uint64_t{512} << 10;  ///< bytes: rings, probes, users
   std::uint32_t trips = 1024;          ///< 0..65536 last openings of breakers with their causes
+  std::uint32_t bulkheads = 64;        ///< 0..65535
+  std::uint32_t bulkhead_cells = 4096; ///< 0..2^20 places of all bulkheads; 16 bytes each
+  std::uint32_t waiters = 1024;        ///< 0..2^18 calls in line at all bulkheads; 64 bytes each
   friend bool operator==(const Capacity&, const Capacity&) = default;
 };
 

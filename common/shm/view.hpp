@@ -16,6 +16,8 @@ namespace cutwater::shm {
 struct BreakerHead;   // shm/breaker_layout.hpp
 struct TripRecord;    // shm/trip_layout.hpp
 struct BreakerStory;  // shm/trip_layout.hpp
+struct BulkheadHead;  // shm/bulkhead_layout.hpp
+struct WaiterRecord;
 
 struct View {
   // rules
@@ -41,6 +43,11 @@ struct View {
   std::uint64_t image_breaker_classes_offset = 0;
   std::uint32_t breaker_count = 0;     ///< capacity: indexes 0..breaker_count-1
   std::uint32_t breaker_lines = 0;     ///< lines of the breaker memory
+  std::uint64_t image_bulkheads_offset = 0;
+  std::uint64_t image_bulkhead_names_offset = 0;
+  std::uint32_t bulkhead_count = 0;    ///< capacity: indexes 0..bulkhead_count-1
+  std::uint32_t bulkhead_cell_count = 0;   ///< places of all bulkheads together
+  std::uint32_t waiter_count = 0;      ///< records of all bulkheads together
   // state
   StateControl* state_control = nullptr;
   Word16* slots = nullptr;
@@ -53,12 +60,17 @@ struct View {
   std::uint32_t row_count = 0;
   BreakerHead* breakers = nullptr;
   std::uint8_t* breaker_memory = nullptr;
+  BulkheadHead* bulkheads = nullptr;
+  std::uint64_t* bulkhead_cells = nullptr;
+  std::uint64_t* bulkhead_stamps = nullptr;
+  WaiterRecord* waiters = nullptr;
   // stats
   StatsControl* stats_control = nullptr;
   std::uint8_t* stripes = nullptr;
   std::uint32_t stripe_count = 0;
   std::uint32_t stripe_stride = 0;
   std::uint32_t stripe_breakers_offset = 0;  ///< of BreakerCounters[] from a stripe's LimitCounters
+  std::uint32_t stripe_bulkheads_offset = 0; ///< the same, of BulkheadCounters[]
   EventRecord* events = nullptr;
   std::uint32_t event_count = 0;
   TopRecord* tops = nullptr;

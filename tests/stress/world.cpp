@@ -5,7 +5,7 @@
 #include <cstring>
 #include <iostream>
 
-#include "shm/breaker_layout.hpp"
+#include "shm/bulkhead_layout.hpp"
 #include "shm/trip_layout.hpp"
 #include "shm/verify.hpp"
 
@@ -33,6 +33,10 @@ std::vector<World::Range> World::ranges_of(const shm::View& view) {
           {view.rows, view.row_count * sizeof(shm::ProcessRow)},
           {view.breakers, view.breaker_count * sizeof(shm::BreakerHead)},
           {view.breaker_memory, std::size_t{view.breaker_lines} * shm::kCacheLine},
+          {view.bulkheads, view.bulkhead_count * sizeof(shm::BulkheadHead)},
+          {view.bulkhead_cells, view.bulkhead_cell_count * sizeof(std::uint64_t)},
+          {view.bulkhead_stamps, view.bulkhead_cell_count * sizeof(std::uint64_t)},
+          {view.waiters, view.waiter_count * sizeof(shm::WaiterRecord)},
           {view.stats_control, sizeof(std::uint64_t) * 8},
           {view.stripes, std::size_t{view.stripe_count} * view.stripe_stride},
           {view.events, view.event_count * sizeof(shm::EventRecord)},
@@ -68,7 +72,10 @@ World::World(std::vector<rule::LimitSettings> limits, WorldOptions options) {
                       .calendars = options.calendars,
                       .breakers = options.breakers,
                       .breaker_memory = options.breaker_memory,
-                      .trips = options.trips};
+                      .trips = options.trips,
+                      .bulkheads = options.bulkheads,
+                      .bulkhead_cells = options.bulkhead_cells,
+                      .waiters = options.waiters};
   segment.clock = options.clock;
   auto made = shm::Segment::create_files(directory_.fd(), segment);
   if (!made) give_up(made.error().text());

@@ -70,6 +70,9 @@ struct WorldOptions {
   std::uint32_t breakers = 0;
   std::uint64_t breaker_memory = 0;    ///< bytes
   std::uint32_t trips = 2;
+  std::uint32_t bulkheads = 0;
+  std::uint32_t bulkhead_cells = 0;
+  std::uint32_t waiters = 0;
   shm::ClockKind clock = shm::ClockKind::Stepped;
 };
 

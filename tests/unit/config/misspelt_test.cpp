@@ -157,8 +157,8 @@ TEST(CaseC131, EveryKeyInTheWrongSection) {
   EXPECT_EQ(
       errors_of("capacity: { level: debug }"),
       Lines{"cutwater.yaml:1:13: capacity.level: unknown key; 'level' is a key of log; known here: "
-            "keys, limits, overrides, processes, stripes, events, breakers, breaker-memory, trips "
-            "or tops"});
+            "keys, limits, overrides, processes, stripes, events, breakers, breaker-memory, "
+            "bulkheads, bulkhead-cells, waiters, trips or tops"});
 }
 
 TEST(CaseC131, EveryKeyTwiceInEverySpelling) {
@@ -202,7 +202,7 @@ TEST(CaseC131, EveryKeyWithAValueOfTheWrongType) {
 
 TEST(CaseC131, KeysOfLaterVersionsAreUnknownUntilThen) {
   for (const char* text :
-       {"bulkheads: {}", "guards: {}", "cluster: {}",
+       {"bulkheads: { a: { cluster: off } }", "guards: {}", "cluster: {}",
         "instance: { enabled: true }", "listen: { tcp: [] }", "listen: { threads: 1 }",
         "access: { identities: {} }", "breakers: { a: { cluster: off } }",
         "limits: { a: { rate: 1/s, scope: cluster } }",

@@ -166,10 +166,10 @@ TEST(Override, EveryScalarOfTheSchemaCanBeSet) {
     if (key.block == kCalendarBlock) {
       text = "limits:\n  api-per-user: { calendar: { count: 1, per: day } }\n";
     }
-    if (key.block == kBreakerBlock) {
+    if (key.block == kBreakerBlock || key.block == kBulkheadBlock) {
       // Shown as what it sets, or only of a pattern: tried with the breakers.
       if (key.load == nullptr || key.name == "max-instances" || key.name == "idle") continue;
-      text = "breakers:\n  api-per-user: { failure-rate-threshold: 50 }\n";
+      text = std::string(section_of(key.block)) + ":\n  api-per-user: {}\n";
     }
     std::string block(key.block);
     if (const std::size_t star = block.find('*'); star != std::string::npos) {
@@ -186,7 +186,7 @@ TEST(Override, EveryScalarOfTheSchemaCanBeSet) {
     if (value.empty()) value = key.kind == Kind::Rate ? "3/s" : "3";
     if (key.kind == Kind::Duration && key.fallback.empty()) value = "3s";
     if (key.kind == Kind::True || key.kind == Kind::Bool) value = "true";
-    if (key.kind == Kind::OffDuration) value = "3s";
+    if (key.kind == Kind::OffDuration || key.kind == Kind::Wait) value = "3s";
     if (key.kind == Kind::Decimal) value = "1";
     if (key.kind == Kind::Choice && key.fallback.empty()) value = split_words(key.words)[1];
     if (key.kind == Kind::State) value = "OPEN";

@@ -34,7 +34,8 @@ instance: { name: x, memory-directory: /m, clock: tsc, lock-memory: true, huge-p
             state-directory: /var, remember-keys: true }
 listen: { unix: { path: /s, mode: "0666", group: 5 } }
 capacity: { keys: 1M, limits: 300, processes: 2000, stripes: 64, events: 8192, overrides: 5000,
-            breakers: 65, breaker-memory: 1MiB, trips: 1025, tops: 65 }
+            breakers: 65, breaker-memory: 1MiB, bulkheads: 65, bulkhead-cells: 5000,
+            waiters: 1025, trips: 1025, tops: 65 }
 log: { queue: 512 }
 )";
   std::size_t fixed = 0;

@@ -38,7 +38,7 @@ TEST(Schema, BlocksAreContiguous) {
   EXPECT_EQ(count, schema().size());
   EXPECT_EQ(children_of(""), (std::vector<std::string_view>{"instance", "listen", "access",
                                                             "capacity", "limits", "breakers",
-                                                            "log"}));
+                                                            "bulkheads", "log"}));
   EXPECT_EQ(children_of("listen"), (std::vector<std::string_view>{
                                        "max-connections", "max-connections-per-peer", "max-frame",
                                        "credit-items", "credit-bytes", "max-unsent",

@@ -140,7 +140,7 @@ TEST(Tree, ATextThatIsNoYamlIsOneErrorAtItsPlace) {
   EXPECT_EQ(
       errors_of("- a\n- b\n"),
       Lines{"cutwater.yaml:1:1: a block is wanted here; write instance, listen, access, capacity, "
-            "limits, breakers or log with values"});
+            "limits, breakers, bulkheads or log with values"});
   EXPECT_EQ(errors_of("? [a]\n: b\n"),
             Lines{"cutwater.yaml:1:3: a key must be one word; write NAME: VALUE"});
 }

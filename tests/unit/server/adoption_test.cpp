@@ -150,6 +150,12 @@ TEST_F(Adoption, C129OtherCapacitiesAreMovedToAndSaidWithBothNumbers) {
       {[](shm::Capacity& c) { c.breakers = 9; }, "capacity.breakers was 64 there and is 9 here"},
       {[](shm::Capacity& c) { c.breaker_memory = 65536; },
        "capacity.breaker-memory was 524288 there and is 65536 here"},
+      {[](shm::Capacity& c) { c.bulkheads = 7; },
+       "capacity.bulkheads was 64 there and is 7 here"},
+      {[](shm::Capacity& c) { c.bulkhead_cells = 100; },
+       "capacity.bulkhead-cells was 4096 there and is 100 here"},
+      {[](shm::Capacity& c) { c.waiters = 33; },
+       "capacity.waiters was 1024 there and is 33 here"},
   };
   for (const Change& change : changes) {
     const std::string first = uuid(get());
