@@ -101,6 +101,12 @@ void BulkheadPublisher::committed(const std::vector<rule::BulkheadSettings>& bul
   settings_ = bulkheads;
   resting_ = std::move(resting_next_);
   resting_index_ = std::move(resting_index_next_);
+  // A limit that was raised: those in line get what is free now.
+  for (std::uint32_t i = 0; i < view_.bulkhead_count; ++i) {
+    if (bulkhead_needs_tick(view_, i)) {
+      static_cast<void>(tick_bulkhead(view_, i, shared_stripe(view_)));
+    }
+  }
 }
 
 bool BulkheadPublisher::settle_due() const noexcept {

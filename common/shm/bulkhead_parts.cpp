@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of a bulkhead with private bounds, and what readers see of it.
+#include <algorithm>
+#include <cstring>
+
+#include "shm/breaker_detail.hpp"
+#include "shm/bulkhead_detail.hpp"
+#include "shm/process_table.hpp"
+#include "shm/rule_reader.hpp"
+
+namespace cutwater::shm {
+namespace {
+
+const BulkheadConfig& config_at(const View& view, std::uint64_t current,
+                                std::uint32_t index) noexcept {
+  return reinterpret_cast<const BulkheadConfig*>(view.image[current & kCurrentImageBit] +
+                                                 view.image_bulkheads_offset)[index];
+}
+
+/// Word by word, so that no half of a field is of another publication once `current` agrees.
+void copy_config(const BulkheadConfig& from, BulkheadConfig& to) noexcept {
+  static_assert(sizeof(BulkheadConfig) % 8 == 0);
+  const auto* source = reinterpret_cast<const std::uint64_t*>(&from);
+  std::uint64_t words[sizeof(BulkheadConfig) / 8];
+  for (std::size_t i = 0; i < std::size(words); ++i) words[i] = read_once(source[i]);
+  std::memcpy(&to, words, sizeof to);
+}
+
+bool add_up(const Extent (&extents)[kExtents], std::uint64_t room, std::uint64_t most,
+            std::uint32_t& total) noexcept {
+  std::uint64_t sum = 0;
+  for (const Extent& extent : extents) {
+    if (std::uint64_t{extent.first} + extent.count > room) return false;
+    sum += extent.count;
+  }
+  total = static_cast<std::uint32_t>(sum);
+  return sum <= most;
+}
+
+bool locate(const View& view, BulkheadParts& parts) noexcept {
+  const BulkheadConfig& c = parts.config;
+  return add_up(c.cells, view.bulkhead_cell_count, rule::kMaxConcurrentCalls, parts.cells) &&
+         add_up(c.records, view.waiter_count, rule::kMaxBulkheadWaiting, parts.records) &&
+         c.limit <= parts.cells;
+}
+
+}  // namespace
+
+bool read_parts(const View& view, std::uint32_t index, BulkheadParts& out) noexcept {
+  if (index >= view.bulkhead_count) return false;
+  out.view = &view;
+  out.index = index;
+  out.head = view.bulkheads + index;
+  for (int i = 0; i < kConfigReads; ++i) {
+    out.current = view.current();
+    copy_config(config_at(view, out.current, index), out.config);
+    if (view.current() != out.current) continue;
+    if (out.config.used == 0) return false;
+    if (locate(view, out)) return true;
+    count_damage(view);
+    return false;
+  }
+  count_contention(view);
+  return false;
+}
+
+bool read_parts(const View& view, BulkheadRef ref, BulkheadParts& out) noexcept {
+  return read_parts(view, ref.index, out) && out.config.incarnation == ref.incarnation;
+}
+
+bool refresh_parts(BulkheadParts& parts) noexcept {
+  if (parts.view->current() == parts.current) return true;
+  BulkheadParts anew;
+  if (!read_parts(*parts.view, {parts.index, parts.config.incarnation}, anew)) return false;
+  parts = anew;
+  return true;
+}
+
+bool place_owner_alive(const View& view, std::uint32_t row, std::uint32_t generation) noexcept {
+  if (row == 0 || row >= view.row_count) return false;
+  // acquire: pairs with the release of the owner of the rows.
+  const RowWord word = unpack_row(__atomic_load_n(&view.rows[row].word, __ATOMIC_ACQUIRE));
+  return (word.generation & kPlaceGenerationMask) == generation &&
+         (word.state == RowState::Live || word.state == RowState::Orphan);
+}
+
+void bulkhead_name(const View& view, std::uint64_t current, std::uint32_t index, char* out,
+                   std::size_t size) noexcept {
+  const auto* names = reinterpret_cast<const NameRecord*>(view.image[current & kCurrentImageBit] +
+                                                          view.image_bulkhead_names_offset);
+  const NameRecord& name = names[index];
+  const std::size_t length = std::min<std::size_t>({read_once(name.length), sizeof name.text,
+                                                    size - 1});
+  for (std::size_t i = 0; i < length; ++i) out[i] = read_once(name.text[i]);
+  out[length] = 0;
+}
+
+BulkheadRef find_bulkhead(const View& view, std::string_view wanted) noexcept {
+  for (int read = 0; read < kConfigReads; ++read) {
+    const std::uint64_t current = view.current();
+    BulkheadRef found;
+    for (std::uint32_t i = 0; i < view.bulkhead_count && found.index == kNoLine; ++i) {
+      const BulkheadConfig& config = config_at(view, current, i);
+      if (read_once(config.used) == 0) continue;
+      char name[sizeof(NameRecord::text) + 1];
+      bulkhead_name(view, current, i, name, sizeof name);
+      if (wanted == name) found = {i, read_once(config.incarnation)};
+    }
+    if (view.current() == current) return found;
+  }
+  return {};
+}
+
+OldestHolder oldest_holder(const BulkheadParts& parts, std::int64_t now) noexcept {
+  OldestHolder oldest;
+  for (std::uint32_t i = 0; i < parts.cells; ++i) {
+    const PlaceCell cell = unpack_place(load_cell(parts.cell(i)));
+    if (cell.state != PlaceState::Held) continue;
+    // relaxed: for people; a stamp that is not of this take is not believed.
+    const std::int64_t since =
+        since_of(__atomic_load_n(parts.stamp(i), __ATOMIC_RELAXED), cell.take);
+    if (since == 0 || now - since <= oldest.ns) continue;
+    oldest = {now - since, cell.row};
+  }
+  return oldest;
+}
+
+std::int64_t median_hold(const BulkheadParts& parts, std::int64_t now) noexcept {
+  const Word16 holding = load16(&parts.head->holding);
+  const auto told = static_cast<std::int64_t>(holding.hi);
+  const bool known = told != 0 && told <= now && now - told <= kMedianGoodNs;
+  const auto median = static_cast<std::int64_t>(holding.lo);
+  return known && median > 0 && median < kHorizonNs ? median : 0;
+}
+
+bool read_bulkhead(const View& view, std::uint32_t index, BulkheadInfo& out) noexcept {
+  out = {};
+  BulkheadParts parts;
+  if (!read_parts(view, index, parts)) return false;
+  out.used = true;
+  out.enabled = parts.config.enabled != 0;
+  out.incarnation = parts.config.incarnation;
+  out.limit = parts.limit();
+  out.max_waiting = parts.config.max_waiting;
+  out.max_wait_ns = parts.config.max_wait_ns;
+  out.max_hold_ns = parts.config.max_hold_ns;
+  out.now_ns = view.clock.now();
+  BulkheadScan scan;
+  scan_bulkhead(parts, out.now_ns, scan);
+  // A place handed to somebody who is gone is nobody's.
+  out.in_use = scan.occupied - static_cast<std::uint32_t>(scan.voids.count());
+  out.over = out.in_use > out.limit ? out.in_use - out.limit : 0;
+  out.waiting = scan.waiting;
+  const OldestHolder oldest = oldest_holder(parts, out.now_ns);
+  out.oldest_ns = oldest.ns;
+  out.oldest_row = oldest.row;
+  out.median_ns = median_hold(parts, out.now_ns);
+  bulkhead_name(view, parts.current, index, out.name, sizeof out.name);
+  return true;
+}
+
+}  // namespace cutwater::shm
