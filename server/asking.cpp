@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "asking.hpp"
 
-#include "config/words.hpp"
+#include "answer_fields.hpp"
+#include "breaker_words.hpp"
 #include "memory.hpp"
+#include "nearest_name.hpp"
 
 namespace cutwater::server {
 
 namespace {
-
-/// Among more names none is looked for: a person asks there, and `limit list` shows them.
-constexpr std::size_t kMaxCompared = 1024;
 
 std::uint64_t steady_now() {
   return static_cast<std::uint64_t>(
@@ -37,6 +36,32 @@ wire::Value settings_of(const rule::LimitSettings& limit) {
                                                              limit.ip_prefix_v6})}});
 }
 
+wire::Value settings_of(const rule::BreakerNumbers& n) {
+  return wire::Value::map({{"window_type", n.window_type},
+                           {"window_calls", n.window_calls},
+                           {"slots", n.slots},
+                           {"slot_ns", n.slot_ns},
+                           {"minimum", n.minimum},
+                           {"failure_ppm", n.failure_ppm},
+                           {"slow_ppm", n.slow_ppm},
+                           {"slow_ns", n.slow_ns},
+                           {"failure_count", n.failure_count},
+                           {"consecutive", n.consecutive},
+                           {"open_wait_ns", n.open_wait_ns},
+                           {"max_open_wait_ns", n.max_open_wait_ns},
+                           {"probes", n.probes},
+                           {"probe_timeout_ns", n.probe_timeout_ns},
+                           {"half_open_rule", n.half_open_rule},
+                           {"half_open_value", n.half_open_value}});
+}
+
+wire::Resolved unknown_name(std::string nearest) {
+  wire::Resolved out;
+  out.code = static_cast<std::uint16_t>(wire::ItemError::UnknownName);
+  if (!nearest.empty()) out.nearest.push_back(std::move(nearest));
+  return out;
+}
+
 }  // namespace
 
 void Asking::serve(Connection& from, const wire::AcquireRequested& asked) {
@@ -60,7 +85,8 @@ void Asking::serve(Connection& from, const wire::EnterRequested& asked) {
     return from.perform(session.answer(asked.request, wire::expired_answer(asked.message)));
   }
   wire::Receipts receipts;
-  const auto& answer = decider_.enter(asked.message, session.remembers() ? &receipts : nullptr);
+  const auto& answer = decider_.enter(asked.message, holder_of(from),
+                                      session.remembers() ? &receipts : nullptr);
   from.perform(session.answer(asked.request, answer, std::move(receipts)));
 }
 
@@ -73,7 +99,7 @@ void Asking::serve(Connection& from, const wire::CancelRequested& asked) {
   if (target.state == State::Unknown) out.returned = of_code(wire::ItemError::NotRemembered);
   if (target.state == State::Running) out.returned = of_code(wire::ItemError::TooLate);
   for (auto receipt = target.receipts.rbegin(); receipt != target.receipts.rend(); ++receipt) {
-    const wire::Returned one = decider_.give_back(*receipt, wire::kMaxCost);
+    const wire::Returned one = decider_.give_back(*receipt, wire::kMaxCost, holder_of(from));
     out.returned.tokens += one.tokens;
     if (one.code != 0) out.returned.code = one.code;
   }
@@ -84,22 +110,40 @@ void Asking::serve(Connection& from, const wire::RefundRequested& asked) {
   wire::RefundAnswer out;
   for (const wire::TakenReceipt& taken : from.session().take_for(asked.request, asked.message)) {
     if (taken.code != 0) out.items.push_back({taken.code, 0});
-    else out.items.push_back(decider_.give_back(taken.receipt, taken.n.value_or(wire::kMaxCost)));
+    else out.items.push_back(decider_.give_back(taken.receipt, taken.n.value_or(wire::kMaxCost),
+                                                holder_of(from)));
   }
   from.perform(from.session().answer(asked.request, out));
 }
 
 void Asking::serve(Connection& from, const wire::OutcomeRequested& asked) {
   wire::OutcomeAnswer out;
-  out.codes.assign(asked.message.reports.size(),
-                   static_cast<std::uint16_t>(wire::ItemError::InvalidArgument));
+  for (const wire::OutcomeReport& report : asked.message.reports) {
+    out.codes.push_back(decider_.outcome(report, holder_of(from)));
+  }
   from.perform(from.session().answer(asked.request, out));
 }
 
 void Asking::serve(Connection& from, const wire::PresentRequested& asked) {
   wire::PresentAnswer out;
-  out.tickets.resize(asked.message.tickets.size());
+  for (const std::string& ticket : asked.message.tickets) {
+    out.tickets.push_back(present(from, ticket));
+  }
   from.perform(from.session().answer(asked.request, out));
+}
+
+std::string Asking::present(Connection& from, const std::string& bytes) {
+  const auto ticket = decider_.read_ticket(bytes);
+  const shm::RowGrant mine = from.notes.row;
+  if (!ticket || mine.index == 0) return {};
+  if (is_of(*ticket, mine)) return bytes;
+  const RowHolder* const known = rows_.find(ticket->row.index);
+  shm::RowInfo row;
+  const bool former = known != nullptr && known->asks && is_of(*ticket, known->row) &&
+                      rows_.is_orphan(ticket->row.index) &&
+                      shm::read_row(memory_.view(), ticket->row.index, row) &&
+                      row.uid == from.peer().identity.uid;
+  return former ? decider_.present(*ticket, holder_of(from)) : std::string{};
 }
 
 void Asking::serve(Connection& from, const wire::ResolveRequested& asked) {
@@ -109,21 +153,38 @@ void Asking::serve(Connection& from, const wire::ResolveRequested& asked) {
 }
 
 wire::Resolved Asking::resolve(const wire::NameAsk& asked) const {
-  wire::Resolved out;
-  out.code = static_cast<std::uint16_t>(wire::ItemError::UnknownName);
-  if (asked.kind != wire::NameKind::Limit) return out;
+  switch (asked.kind) {
+    case wire::NameKind::Limit: return resolve_limit(asked.name);
+    case wire::NameKind::Breaker: return resolve_breaker(asked.name);
+    default: return unknown_name("");
+  }
+}
+
+wire::Resolved Asking::resolve_limit(const std::string& name) const {
   const auto& limits = memory_.publisher().limits();
   for (const rule::LimitSettings& limit : limits) {
-    if (limit.name != asked.name) continue;
-    out.code = 0;
+    if (limit.name != name) continue;
+    wire::Resolved out;
     out.settings = settings_of(limit);
     return out;
   }
-  if (limits.size() > kMaxCompared) return out;
-  std::vector<std::string_view> names;
-  for (const rule::LimitSettings& limit : limits) names.push_back(limit.name);
-  const std::string_view near = config::nearest(asked.name, names);
-  if (!near.empty()) out.nearest.emplace_back(near);
+  return unknown_name(nearest_name(name, limits));
+}
+
+/// Settings, and what the next caller would find: who may not look still may ask for its own.
+wire::Resolved Asking::resolve_breaker(const std::string& name) const {
+  const shm::View& view = memory_.view();
+  const shm::BreakerRef ref = shm::find_breaker(view, name);
+  shm::BreakerInfo info;
+  if (ref.index == shm::kNoLine || !shm::read_breaker(view, ref.index, info)) {
+    return unknown_name(nearest_name(name, memory_.publisher().breakers()));
+  }
+  const shm::BreakerEntry next = shm::look_at_breaker(view, ref, {});
+  wire::Resolved out;
+  out.settings = settings_of(info.numbers);
+  out.settings.set("state", static_cast<std::uint8_t>(word_of(info.effective.state)));
+  out.settings.set("would", next.granted ? 0U : static_cast<unsigned>(next.reason));
+  out.settings.set("explain", rule::explain_text(info.numbers, story_of(info)));
   return out;
 }
 

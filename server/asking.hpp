@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Serves what sessions ask of names: RESOLVE, ACQUIRE, PEEK, ENTER, CANCEL, REFUND. It brings the
-// decider (what is the answer) and the session machine (who asked, what is remembered) together.
+// Serves what sessions ask of names: RESOLVE, ACQUIRE, PEEK, ENTER, OUTCOME, PRESENT, CANCEL,
+// REFUND. It brings the decider (what is the answer) and the session machine (who asked, what is remembered) together.
 // Every answer comes at once; nothing waits here.
 //
-// OUTCOME and PRESENT are about tickets, and no ticket is given out yet: each is none of this
-// session's. Breakers, bulkheads and guards are unknown names.
+// What an ENTER holds is the session's row's. PRESENT takes over what a former row of the same uid
+// holds, once that row has no connection any more (rows of an earlier daemon, and of a session that
+// was not resumed). Guards are unknown names.
 // Thread safety: the loop's thread.
 #pragma once
 #include "connection.hpp"
 #include "decider.hpp"
+#include "row_book.hpp"
 #include "running.hpp"
 
 namespace cutwater::server {
 
 class Asking final : public wire::AcquireServer {
  public:
-  Asking(Memory& memory, const Running& running)
-      : memory_(memory), running_(running), decider_(memory) {}
+  Asking(Memory& memory, const Running& running, const RowBook& rows)
+      : memory_(memory), running_(running), rows_(rows), decider_(memory) {}
 
   Decider& decider() noexcept { return decider_; }
 
@@ -37,9 +39,14 @@ class Asking final : public wire::AcquireServer {
 
  private:
   wire::Resolved resolve(const wire::NameAsk& asked) const;
+  wire::Resolved resolve_limit(const std::string& name) const;
+  wire::Resolved resolve_breaker(const std::string& name) const;
+  std::string present(Connection& from, const std::string& ticket);
+  Holder& holder_of(Connection& from) { return decider_.holders().of(from.notes.row); }
 
   Memory& memory_;
   const Running& running_;
+  const RowBook& rows_;
   Decider decider_;
 };
 

@@ -38,7 +38,9 @@ Decider::Decider(Memory& memory) : memory_(memory) { memory_replaced(); }
 
 void Decider::memory_replaced() {
   names_ = {};
+  holders_.memory_replaced();
   ++life_;
+  mark_ = memory_mark(memory_.view());
   stripe_ = shm::claim_stripe(memory_.view(), memory_.stripe_owner());
 }
 
@@ -150,8 +152,12 @@ void Decider::fill(const DecisionData& data, wire::DecisionAnswer& out) const {
   out.would = shadow ? static_cast<std::uint16_t>(data.would) : std::uint16_t{0};
 }
 
-wire::Returned Decider::give_back(std::string_view receipt, std::uint64_t tokens) {
+wire::Returned Decider::give_back(std::string_view receipt, std::uint64_t tokens, Holder& holder) {
   if (receipt.empty()) return {};
+  if (receipt.size() <= wire::kMaxTicket) {            // charges are longer
+    const auto late = static_cast<std::uint16_t>(wire::ItemError::TooLate);
+    return {cancel(receipt, holder) == 0 ? std::uint16_t{0} : late, 0};
+  }
   auto kept = receipt_of(receipt);
   std::uint64_t given = 0;
   if (kept && kept->life == life_) given = shm::give_back(memory_.view(), kept->data, tokens);

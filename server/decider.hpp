@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers what sessions ask of limits: ACQUIRE, PEEK, ENTER, CANCEL, REFUND. It decides by exactly
-// the functions the mapped clients use (shm/admit.hpp), so the same question gets the same answer,
-// field by field, whichever way it is asked. Nothing here waits: an answer with a later start says
-// `wait_ns`, and the caller waits.
+// Answers what sessions ask of limits and breakers: ACQUIRE, PEEK, ENTER, OUTCOME, PRESENT, CANCEL,
+// REFUND. It decides by exactly the functions the mapped clients use (shm/admit.hpp,
+// shm/breaker.hpp), so the same question gets the same answer, field by field, whichever way it is
+// asked. Nothing here waits: an answer with a later start says `wait_ns`, and the caller waits.
+//
+// What an ENTER holds belongs to the row of the session that asked (holder.hpp) and is told by its
+// ticket (ticket.hpp). A session without a row may use breakers: its probes come back by their
+// result or their deadline.
 //
 // What can be undone is given back to the caller as bytes (receipt_bytes.hpp); the session machine
 // keeps them. Counted like a mapped client counts, on the daemon's stripe.
@@ -15,8 +19,10 @@
 #include <string>
 #include <vector>
 
+#include "holder.hpp"
 #include "limit_names.hpp"
 #include "shm/counters.hpp"
+#include "ticket.hpp"
 #include "wire/acquire_view.hpp"
 #include "wire/answer_memory.hpp"
 #include "wire/ask_message.hpp"
@@ -46,10 +52,22 @@ class Decider {
   /// empty ones before it; nullptr when the session remembers nothing.
   const wire::AcquireAnswer& acquire(const wire::AcquireView& asked, wire::Receipts* receipts);
   const wire::PeekAnswer& peek(const wire::Peek& asked);
-  const wire::EnterAnswer& enter(const wire::Enter& asked, wire::Receipts* receipts);
+  const wire::EnterAnswer& enter(const wire::Enter& asked, Holder& holder,
+                                 wire::Receipts* receipts);
+  /// Ends a ticket. 0 recorded, else a wire::ItemError: Stale, InvalidArgument.
+  std::uint16_t outcome(const wire::OutcomeReport& report, Holder& holder);
+  /// The same for a call that did not take place.
+  std::uint16_t cancel(std::string_view ticket, Holder& holder);
+  /// The ticket of a former row of this client as one of `holder`; empty: gone. The caller has
+  /// looked whether that row was this client's.
+  std::string present(const Ticket& ticket, Holder& holder);
+  /// nullopt: it is none of this memory's form.
+  std::optional<Ticket> read_ticket(std::string_view bytes) const;
+  HolderBook& holders() noexcept { return holders_; }
 
-  /// Undoes the last `tokens` of a charge. code: 0, TooLate; empty bytes: nothing was charged.
-  wire::Returned give_back(std::string_view receipt, std::uint64_t tokens);
+  /// Undoes the last `tokens` of a charge, or gives a ticket back as if it had not been given out.
+  /// code: 0, TooLate; empty bytes: nothing was charged.
+  wire::Returned give_back(std::string_view receipt, std::uint64_t tokens, Holder& holder);
 
  private:
   struct Found {
@@ -66,6 +84,14 @@ class Decider {
   void decide(const wire::ItemView& item, const shm::AdmitAsk& ask, wire::Receipts* receipts,
               wire::DecisionAnswer& out);
   void enter_limits(const wire::Enter& asked, wire::Receipts* receipts, wire::Admission& out);
+  bool find_breaker(std::string_view name, shm::BreakerRef& ref, wire::Admission& out);
+  void enter_breaker(const wire::Enter& asked, shm::BreakerRef ref, Holder& holder,
+                     wire::Admission& out);
+  void enter_both(const wire::Enter& asked, shm::BreakerRef ref, Holder& holder,
+                  wire::Receipts* receipts, wire::Admission& out);
+  void refuse_breaker(shm::BreakerRef ref, const shm::BreakerEntry& entry, wire::Admission& out);
+  void keep_ticket(const wire::Enter& asked, wire::Receipts* receipts);
+  shm::BreakerCaller caller_of(Holder& holder, shm::BreakerRef ref);
   void leave_behind(const shm::AdmitAsk& ask, std::uint64_t cost, const DecisionData& data);
   void fill(const DecisionData& data, wire::DecisionAnswer& out) const;
   static DecisionData gone(const shm::View& view);
@@ -74,11 +100,13 @@ class Decider {
   Memory& memory_;
   KeyWitness* witness_ = nullptr;
   LimitNames names_;
+  HolderBook holders_;
   shm::StripeHandle stripe_;
   wire::AcquireAnswer acquired_;
   wire::PeekAnswer peeked_;
   wire::EnterAnswer entered_;
   shm::AdmitAnswer all_;
+  std::uint32_t mark_ = 0;             // of the memory: its tickets are mixed with it
   std::uint32_t life_ = 0;             // of the memory: receipts of another one are void
   std::size_t told_ = 0;               // unknown names of this request that were looked for
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ENTER: several limits at once, all or none.
+// ENTER: several limits at once, a breaker, or both; all or none.
 #include <algorithm>
 
 #include "answer_fields.hpp"
@@ -17,14 +17,19 @@ wire::Admission error(wire::ItemError code, std::string text) {
 
 }  // namespace
 
-const wire::EnterAnswer& Decider::enter(const wire::Enter& asked, wire::Receipts* receipts) {
+const wire::EnterAnswer& Decider::enter(const wire::Enter& asked, Holder& holder,
+                                        wire::Receipts* receipts) {
   wire::Admission& out = entered_.admission;
   out = {};
   told_ = 0;
+  shm::BreakerRef breaker;
   if (asked.bulkhead) {
     out = error(wire::ItemError::UnknownName, fmt::format("no bulkhead '{}'", *asked.bulkhead));
   } else if (asked.breaker) {
-    out = error(wire::ItemError::UnknownName, fmt::format("no breaker '{}'", *asked.breaker));
+    if (!find_breaker(*asked.breaker, breaker, out)) return entered_;
+    if (asked.items.empty()) enter_breaker(asked, breaker, holder, out);
+    else enter_both(asked, breaker, holder, receipts, out);
+    keep_ticket(asked, receipts);
   } else if (!asked.items.empty()) {
     enter_limits(asked, receipts, out);
   }

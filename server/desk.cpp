@@ -64,7 +64,7 @@ Desk::Desk(Memory& memory, Janitor& janitor, Running& running, Steering& steerin
       running_(running),
       steering_(steering),
       log_(log),
-      asking_(memory, running),
+      asking_(memory, running, janitor.book()),
       top_keys_(memory),
       feed_(memory.view()),
       time_namespace_(shm::time_namespace_of_self()),
@@ -222,6 +222,19 @@ void Desk::give_row(Connection& from, const wire::Hello& hello, wire::Welcome& w
   welcome.row_index = row->index;
   welcome.row_generation = row->generation;
   welcome.session = session_token(*row);
+}
+
+void Desk::need_row(Connection& from) {
+  if (from.notes.row.index != 0) return;
+  const bool returns = from.session().remembers();
+  auto row = janitor_.attach({.peer = &from.peer(),
+                              .pidfd = std::move(from.peer().pidfd),
+                              .connection = from.id(),
+                              .name = from.notes.name,
+                              .token = {},
+                              .asks = true,
+                              .returns = returns});
+  if (row) from.notes.row = *row;   // else its probes come back by their result or their deadline
 }
 
 void Desk::on_fault(Connection& from, const wire::PeerFault& fault) {

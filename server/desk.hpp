@@ -70,6 +70,8 @@ class Desk final : public SessionHost {
                                wire::Welcome& welcome);
   void drop_former(const std::string& token, std::uint32_t uid);
   void give_row(Connection& from, const wire::Hello& hello, wire::Welcome& welcome);
+  /// A session without a row gets one before it first may hold something.
+  void need_row(Connection& from);
   void steered(const std::weak_ptr<Connection>& asker, const std::string& token,
                std::uint32_t request, const wire::SteerAnswer& answer);
   void push_events();

@@ -21,8 +21,14 @@ void Desk::on_request(Connection& from, wire::ServerAction& action) {
   std::visit(
       [&](const auto& asked) {
         using Asked = std::decay_t<decltype(asked)>;
-        if constexpr (kIsForDesk<Asked>) serve(from, asked);
-        else if constexpr (kIsForAsking<Asked>) asking_.serve(from, asked);
+        if constexpr (kIsForDesk<Asked>) {
+          serve(from, asked);
+          return;
+        }
+        if constexpr (std::is_same_v<Asked, wire::EnterRequested>) {
+          if (asked.message.breaker || asked.message.bulkhead) need_row(from);
+        }
+        if constexpr (!kIsForDesk<Asked> && kIsForAsking<Asked>) asking_.serve(from, asked);
       },
       action);
 }

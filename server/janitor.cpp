@@ -91,8 +91,11 @@ Result<shm::RowGrant> Janitor::attach(Attach attach) {
                                    .connection = attach.connection,
                                    .name = attach.name});
   if (!row) return row;
-  const bool watched = static_cast<bool>(attach.pidfd);
-  book_.attached({*row, peer.pid, peer.start_time, attach.connection, watched, attach.asks});
+  // A session that cannot come back ends with its connection, whatever its process does.
+  const bool ends = attach.asks && !attach.returns;
+  const bool watched = !ends && static_cast<bool>(attach.pidfd);
+  book_.attached({*row, peer.pid, peer.start_time, attach.connection, watched,
+                  attach.asks && attach.returns});
   if (watched) watch_.watch(row->index, std::move(attach.pidfd));
   memory_.note(shm::EventKind::ClientAttached, row->index, attach.name);
   return row;

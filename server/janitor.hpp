@@ -57,6 +57,7 @@ class Janitor {
     std::optional<shm::RowGrant> token;
     bool comes_again = false;          ///< want = row
     bool asks = false;                 ///< it does not map the memory
+    bool returns = true;               ///< asks: its session can be taken over
   };
   Result<shm::RowGrant> attach(Attach attach);
   /// A session that only asks goes on over another connection. False: its row is gone.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rule/breaker_text.hpp"
 
+#include <algorithm>
+
 namespace cutwater::rule {
 namespace {
 
@@ -15,28 +17,6 @@ std::string decimal(std::uint64_t whole, std::uint64_t fraction, unsigned digits
 }
 
 std::string calls(std::uint64_t count) { return number(count) + (count == 1 ? " call" : " calls"); }
-
-/// Why it is in this state, in words; empty when there is nothing to say.
-std::string cause(const BreakerNumbers& n, const BreakerStory& s) {
-  const bool known = s.trip_permille <= 1000;
-  const std::string rate = decimal(s.trip_permille / 10, s.trip_permille % 10, 1) + " %";
-  switch (s.reason) {
-    case BreakerReason::FailureRate:
-      return known ? "failure rate " + rate + " of " + calls(s.trip_calls) : "failure rate";
-    case BreakerReason::SlowRate:
-      return known ? "slow calls " + rate + " of " + calls(s.trip_calls) : "slow calls";
-    case BreakerReason::FailureCount: return number(n.failure_count) + " failures";
-    case BreakerReason::Consecutive: return number(n.consecutive) + " failures in a row";
-    case BreakerReason::Hint: return "asked for by the dependency";
-    case BreakerReason::ProbeFailed: return "a probe failed";
-    case BreakerReason::HalfOpenWaitOver: return "the probes took too long";
-    case BreakerReason::ByHand: return "by hand";
-    case BreakerReason::Expired: return "a state set by hand has ended";
-    case BreakerReason::Reloaded: return "its settings changed while half-open";
-    case BreakerReason::LocalFault: return "calls of this process fail, those of others do not";
-    default: return {};
-  }
-}
 
 void add(std::string& text, const std::string& part) {
   text += text.ends_with(": ") ? part : "; " + part;
@@ -107,15 +87,48 @@ std::string percent_text(std::uint32_t ppm) {
   return decimal(ppm / 10'000, ppm % 10'000, 4) + " %";
 }
 
+std::string cause_text(const BreakerNumbers& n, const BreakerStory& s) {
+  const bool known = s.trip_permille <= 1000;
+  const std::string rate = decimal(s.trip_permille / 10, s.trip_permille % 10, 1) + " %";
+  switch (s.reason) {
+    case BreakerReason::FailureRate:
+      return known ? "failure rate " + rate + " of " + calls(s.trip_calls) : "failure rate";
+    case BreakerReason::SlowRate:
+      return known ? "slow calls " + rate + " of " + calls(s.trip_calls) : "slow calls";
+    case BreakerReason::FailureCount: return number(n.failure_count) + " failures";
+    case BreakerReason::Consecutive: return number(n.consecutive) + " failures in a row";
+    case BreakerReason::Hint: return "asked for by the dependency";
+    case BreakerReason::ProbeFailed: return "a probe failed";
+    case BreakerReason::HalfOpenWaitOver: return "the probes took too long";
+    case BreakerReason::ByHand: return "by hand";
+    case BreakerReason::Expired: return "a state set by hand has ended";
+    case BreakerReason::Reloaded: return "its settings changed while half-open";
+    case BreakerReason::LocalFault: return "calls of this process fail, those of others do not";
+    default: return {};
+  }
+}
+
 std::string refusal_text(const BreakerNumbers& numbers, const BreakerStory& story,
                          std::int64_t retry_after_ns, bool hint) {
-  std::string text = "breaker '" + std::string(story.name) + "' is " +
-                     std::string(name_of(story.state));
-  if (story.process_only) text += " for this process";
-  if (story.since_ns != 0) text += " since " + duration_text(story.now_ns - story.since_ns);
-  if (const std::string why = cause(numbers, story); !why.empty()) text += " (" + why + ")";
-  const bool some = story.state == BreakerState::HalfOpen || story.ramping;
-  text += some ? ", does not permit more calls now" : ", does not permit calls";
+  const std::string why = cause_text(numbers, story);
+  return refusal_text(
+      {.name = story.name,
+       .state = story.state,
+       .age_ns = story.since_ns != 0 ? std::max<std::int64_t>(story.now_ns - story.since_ns, 0)
+                                     : -1,
+       .why = why,
+       .process_only = story.process_only,
+       .some = story.state == BreakerState::HalfOpen || story.ramping},
+      retry_after_ns, hint);
+}
+
+std::string refusal_text(const ToldRefusal& told, std::int64_t retry_after_ns, bool hint) {
+  std::string text = "breaker '" + std::string(told.name) + "' is " +
+                     std::string(name_of(told.state));
+  if (told.process_only) text += " for this process";
+  if (told.age_ns >= 0) text += " since " + duration_text(told.age_ns);
+  if (!told.why.empty()) text += " (" + std::string(told.why) + ")";
+  text += told.some ? ", does not permit more calls now" : ", does not permit calls";
   if (retry_after_ns < 0) return text + ", until it is changed by hand";
   return text + ", retry after " + (hint ? "about " : "") + duration_text(retry_after_ns);
 }
@@ -132,7 +145,7 @@ std::string explain_text(const BreakerNumbers& n, const BreakerStory& s) {
                        duration_text(s.deadline_ns - s.now_ns) + ", then half-open";
     case BreakerState::Open: {
       std::string text = "OPEN: ";
-      if (const std::string why = cause(n, s); !why.empty()) text += why + "; ";
+      if (const std::string why = cause_text(n, s); !why.empty()) text += why + "; ";
       const auto edge = static_cast<OpenEdge>(n.open_edge);
       const std::int64_t left = until_over(edge, s.deadline_ns, s.now_ns);
       text += left == 0 ? "ready for HALF_OPEN: the next call is a probe"

@@ -34,6 +34,21 @@ struct BreakerStory {
 std::string refusal_text(const BreakerNumbers& numbers, const BreakerStory& story,
                          std::int64_t retry_after_ns, bool hint);
 
+/// What brought it into its state: "failure rate 60 % of 10 calls"; empty when there is nothing to
+/// say.
+std::string cause_text(const BreakerNumbers& numbers, const BreakerStory& story);
+
+/// A refusal that was told by somebody else: the same text without the numbers.
+struct ToldRefusal {
+  std::string_view name;
+  BreakerState state = BreakerState::Closed;
+  std::int64_t age_ns = -1;                      ///< of the state; < 0: unknown
+  std::string_view why;                          ///< cause_text()
+  bool process_only = false;
+  bool some = false;                             ///< it lets some calls through: probes, a ramp
+};
+std::string refusal_text(const ToldRefusal& told, std::int64_t retry_after_ns, bool hint);
+
 /// "CLOSED: 2 of 5 calls failed; rate counts from 10 calls; opens at 5 failures in a row, 3 to go".
 std::string explain_text(const BreakerNumbers& numbers, const BreakerStory& story);
 

@@ -122,6 +122,12 @@ enum class Recorded : std::uint8_t {
 Recorded finish_breaker(const View& view, BreakerRef ref, const BreakerCaller& caller,
                         const BreakerCall& call, const BreakerReport& report) noexcept;
 
+/// A held probe passes to another row of the same client (after a daemon restart its connection has
+/// another one): one swap of exactly the cell's word. True: `call` is that of `to` now. False: it
+/// was settled, taken back or passed on before, and nothing changed.
+bool pass_probe(const View& view, BreakerRef ref, const BreakerCaller& to,
+                BreakerCall& call) noexcept;
+
 /// By hand.
 enum class Steer : std::uint8_t {
   ForceOpen = 0,   ///< FORCED_OPEN

@@ -119,6 +119,22 @@ ProbeTake take_probe(const BreakerParts& parts, Word16 seen, const BreakerCaller
   return out;
 }
 
+bool pass_probe(const View& view, BreakerRef ref, const BreakerCaller& to,
+                BreakerCall& call) noexcept {
+  BreakerParts parts;
+  if (call.kind != CallKind::Probe || !read_parts(view, ref, parts)) return false;
+  if (call.cell >= parts.probe_count) return false;
+  ProbeCell cell = unpack_probe(call.ticket);
+  cell.row = to.row;
+  cell.generation = to.generation & kProbeGenerationMask;
+  const Word16 mine = pack_probe(cell);
+  Word16 held = call.ticket;
+  CUTWATER_SYNC_POINT("breaker.before_pass");
+  if (!cas16(parts.probes + call.cell, held, mine)) return false;
+  call.ticket = mine;
+  return true;
+}
+
 rule::ProbeResults collect_probes(const BreakerParts& parts, std::uint32_t epoch,
                                   std::uint32_t& held) noexcept {
   rule::ProbeResults results;

@@ -12,6 +12,7 @@ constexpr auto kEnter = [](auto& io, auto& m) {
   item_fields(io, m.items, {0, kMaxEnterItems});
   io.name_or_nil("bulkhead", m.bulkhead);
   io.name_or_nil("breaker", m.breaker);
+  if (io.more(m.call_ns != 0)) io.number("call_ns", m.call_ns);
 };
 
 constexpr auto kAdmission = [](auto& in, auto& a) {

@@ -27,6 +27,8 @@ struct Enter {
   std::vector<Item> items;              ///< 0..kMaxEnterItems
   std::optional<std::string> bulkhead;  ///< a name
   std::optional<std::string> breaker;   ///< a name
+  std::uint64_t call_ns = 0;            ///< how long the call may take; 0 = unknown. A probe is
+                                        ///< held so long, else for its breaker's probe-timeout
   bool operator==(const Enter&) const = default;
 };
 

@@ -82,6 +82,7 @@ constexpr FieldRow kEnter[] = {
     {"items", "[item, ...0..8]", "all or none"},
     {"bulkhead", "str: a name, or nil", "a place in it"},
     {"breaker", "str: a name, or nil", "its permission"},
+    {"call_ns", "? u64 ns, default 0", "how long the call may take, 0 = unknown: life of a probe"},
 };
 constexpr FieldRow kEnterAnswer[] = {
     {"admission", "admission or item error", "one answer for all parts"},

@@ -211,6 +211,30 @@ TEST_F(BreakerStep, TickOverALateProbe) {
                               }});
 }
 
+TEST_F(BreakerStep, AProbeThatPassesToAnotherRow) {
+  BreakerWorld w(settings(false));
+  BreakerEntry probe;
+  kill_everywhere(w.world(), {"a probe passes to another row of its client",
+                              [&](World&) {
+                                w.run("FFFF");
+                                w.pass(1'001 * kMs);
+                                probe = w.enter(0);
+                              },
+                              [&](World&) {
+                                shm::pass_probe(w.view(), w.ref(), w.caller(1), probe.call);
+                              },
+                              [&](World&, bool finished) {
+                                EXPECT_EQ(w.info().probes_held, 1U);
+                                // Whose it is now: one of the two, and nobody else's.
+                                BreakerEntry taken = probe;
+                                const bool old = shm::pass_probe(w.view(), w.ref(), w.caller(2),
+                                                                 taken.call);
+                                EXPECT_FALSE(finished && old);
+                                EXPECT_EQ(w.info().probes_held, 1U);
+                                expect_comes_back(w);
+                              }});
+}
+
 TEST_F(BreakerStep, ByHand) {
   BreakerWorld w(settings(true));
   kill_everywhere(w.world(), {"reset by hand",

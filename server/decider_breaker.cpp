@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// ENTER of a breaker, and what ends its ticket: OUTCOME, CANCEL, PRESENT.
+#include <algorithm>
+
+#include "answer_fields.hpp"
+#include "breaker_words.hpp"
+#include "decider.hpp"
+#include "memory.hpp"
+#include "nearest_name.hpp"
+#include "rule/breaker_text.hpp"
+
+namespace cutwater::server {
+
+namespace {
+
+constexpr std::string_view kTimeout = "timeout", kException = "exception";
+
+std::uint16_t code_of(wire::ItemError code) { return static_cast<std::uint16_t>(code); }
+
+shm::Ended ended(rule::ClassVerdict verdict) {
+  switch (verdict) {
+    case rule::ClassVerdict::Ignored: return shm::Ended::Ignored;
+    case rule::ClassVerdict::Success: return shm::Ended::Success;
+    case rule::ClassVerdict::Cancelled: return shm::Ended::Cancelled;
+    case rule::ClassVerdict::Failure: break;
+  }
+  return shm::Ended::Failure;
+}
+
+std::string_view class_of(const wire::OutcomeReport& report) {
+  if (!report.outcome_class.empty()) return report.outcome_class;
+  return report.outcome == wire::OutcomeKind::TimedOut ? kTimeout : kException;
+}
+
+std::int64_t ns_or(std::uint64_t ns, std::int64_t otherwise) {
+  if (ns == wire::kNever) return otherwise;
+  return static_cast<std::int64_t>(std::min<std::uint64_t>(ns, std::uint64_t{1} << 62));
+}
+
+/// What was told, as the breaker counts it.
+shm::BreakerReport report_of(const shm::View& view, shm::BreakerRef ref,
+                             const wire::OutcomeReport& told) {
+  shm::BreakerReport out;
+  out.duration_ns = ns_or(told.duration_ns, -1);
+  switch (told.outcome) {
+    case wire::OutcomeKind::Succeeded: out.kind = shm::Ended::Success; return out;
+    case wire::OutcomeKind::Ignored: out.kind = shm::Ended::Ignored; return out;
+    case wire::OutcomeKind::Cancelled: out.kind = shm::Ended::Cancelled; return out;
+    case wire::OutcomeKind::Failed:
+    case wire::OutcomeKind::TimedOut: break;
+  }
+  const std::string_view name = class_of(told);
+  out.kind = shm::Ended::Failure;
+  out.failure_class = rule::class_counter(name);
+  out.open_now = told.open_for_ns != 0;
+  if (out.open_now) out.open_for_ns = ns_or(told.open_for_ns, -1);
+  else out.kind = ended(shm::judge_class(view, ref, name));
+  return out;
+}
+
+}  // namespace
+
+bool Decider::find_breaker(std::string_view name, shm::BreakerRef& ref, wire::Admission& out) {
+  ref = shm::find_breaker(memory_.view(), name);
+  if (ref.index != shm::kNoLine) return true;
+  std::string text = fmt::format("no breaker '{}'", name);
+  const std::string near = nearest_name(name, memory_.publisher().breakers());
+  if (!near.empty()) text += fmt::format("; did you mean '{}'?", near);
+  out = wire::Admission::error(wire::ItemError::UnknownName, std::move(text));
+  return false;
+}
+
+shm::BreakerCaller Decider::caller_of(Holder& holder, shm::BreakerRef ref) {
+  return {holder.row.index, holder.row.generation, stripe_, &holder.locals[ref.index]};
+}
+
+void Decider::enter_breaker(const wire::Enter& asked, shm::BreakerRef ref, Holder& holder,
+                            wire::Admission& out) {
+  const shm::View& view = memory_.view();
+  const std::int64_t deadline =
+      asked.call_ns == 0 ? 0 : view.clock.now() + ns_or(asked.call_ns, rule::kMaxProbeTimeoutNs);
+  shm::BreakerEntry entry = shm::enter_breaker(view, ref, caller_of(holder, ref), deadline);
+  if (!entry.granted) return refuse_breaker(ref, entry, out);
+  const std::int64_t now = entry.now_ns != 0 ? entry.now_ns : view.clock.now();
+  if (entry.call.start_ns == 0) entry.call.start_ns = now;
+  out.state = word_of(entry.call.kind);
+  out.epoch = entry.call.epoch;
+  if (entry.call.kind == shm::CallKind::Probe) {
+    const auto until = static_cast<std::int64_t>(shm::unpack_probe(entry.call.ticket).deadline_us);
+    out.deadline_ns = wire_ns(until * 1'000 - now);
+    out.flags |= wire::kAnswerHolds;
+  }
+  Ticket ticket;
+  ticket.row = holder.row;
+  ticket.serial = holder.tickets.issue();
+  ticket.has_breaker = true;
+  ticket.breaker = ref;
+  ticket.call = entry.call;
+  out.ticket = to_ticket(ticket, mark_);
+}
+
+/// C2 of limits and a breaker: look at the breaker, charge, and take the probe last.
+void Decider::enter_both(const wire::Enter& asked, shm::BreakerRef ref, Holder& holder,
+                         wire::Receipts* receipts, wire::Admission& out) {
+  const shm::View& view = memory_.view();
+  const shm::BreakerEntry seen = shm::look_at_breaker(view, ref, caller_of(holder, ref));
+  // Who is refused for sure is refused by the real ask, which counts it.
+  if (!seen.granted) {
+    enter_breaker(asked, ref, holder, out);
+    if (!out.allowed()) return;
+    static_cast<void>(cancel(out.ticket, holder));
+    out = {};
+  }
+  wire::Receipts charges;
+  enter_limits(asked, &charges, out);
+  if (!out.allowed() || out.is_error()) return;
+  wire::Admission entered;
+  enter_breaker(asked, ref, holder, entered);
+  if (!entered.allowed()) {
+    for (std::size_t i = charges.size(); i-- > 0;) {
+      static_cast<void>(give_back(charges.at(i), wire::kMaxCost, holder));
+    }
+    out = std::move(entered);
+    return;
+  }
+  out.state = entered.state;
+  out.epoch = entered.epoch;
+  out.deadline_ns = entered.deadline_ns;
+  out.flags |= entered.flags;
+  out.ticket = std::move(entered.ticket);
+  if (receipts != nullptr) *receipts = std::move(charges);
+}
+
+void Decider::refuse_breaker(shm::BreakerRef ref, const shm::BreakerEntry& entry,
+                             wire::Admission& out) {
+  out.reason = static_cast<std::uint16_t>(entry.reason);
+  out.part = wire::Part::Breaker;
+  out.state = word_of(entry.state);
+  out.retry_after_ns =
+      entry.retry_after_ns < 0 ? wire::kNever : wire_ns(entry.retry_after_ns);
+  if (entry.hint || entry.reason == Reason::Degraded) out.flags |= wire::kAnswerHint;
+  if (entry.reason == Reason::Degraded) out.flags |= wire::kAnswerDegraded;
+  if (entry.scope == shm::RefusalScope::Process) out.flags |= wire::kAnswerProcess;
+  out.since_ns = wire::kNever;
+  shm::BreakerInfo info;
+  if (entry.reason == Reason::Degraded || !shm::read_breaker(memory_.view(), ref.index, info)) {
+    return;
+  }
+  out.epoch = info.word.epoch;
+  if (info.since_ns != 0 && info.since_ns <= entry.now_ns) {
+    out.since_ns = wire_ns(entry.now_ns - info.since_ns);
+  }
+  out.why = rule::cause_text(info.numbers, story_of(info));
+}
+
+/// For CANCEL: behind the receipts of the items, where REFUND does not reach.
+void Decider::keep_ticket(const wire::Enter& asked, wire::Receipts* receipts) {
+  const wire::Admission& out = entered_.admission;
+  if (receipts == nullptr || out.ticket.empty()) return;
+  while (receipts->size() < std::max<std::size_t>(asked.items.size(), 1)) receipts->add({});
+  receipts->add(out.ticket);
+}
+
+std::optional<Ticket> Decider::read_ticket(std::string_view bytes) const {
+  auto ticket = ticket_of(bytes, mark_, memory_.view().clock.now());
+  const bool known = ticket && (!ticket->has_breaker ||
+                                ticket->breaker.index < memory_.view().breaker_count);
+  return known ? ticket : std::nullopt;
+}
+
+std::uint16_t Decider::outcome(const wire::OutcomeReport& report, Holder& holder) {
+  const auto ticket = read_ticket(report.ticket);
+  if (!ticket || !is_of(*ticket, holder.row)) return code_of(wire::ItemError::InvalidArgument);
+  const shm::View& view = memory_.view();
+  if (ticket->has_serial() && !holder.tickets.spend(ticket->serial)) {
+    shm::count_breaker(view, stripe_, ticket->breaker.index, shm::BreakerCounter::UsedTwice);
+    return code_of(wire::ItemError::Stale);
+  }
+  if (!ticket->has_breaker) return code_of(wire::ItemError::InvalidArgument);
+  const shm::BreakerReport counted = report_of(view, ticket->breaker, report);
+  const shm::Recorded how =
+      shm::finish_breaker(view, ticket->breaker, caller_of(holder, ticket->breaker),
+                          ticket->call, counted);
+  return how == shm::Recorded::Stale ? code_of(wire::ItemError::Stale) : std::uint16_t{0};
+}
+
+std::uint16_t Decider::cancel(std::string_view ticket, Holder& holder) {
+  wire::OutcomeReport report;
+  report.ticket = ticket;
+  report.outcome = wire::OutcomeKind::Cancelled;
+  return outcome(report, holder);
+}
+
+std::string Decider::present(const Ticket& former, Holder& holder) {
+  Ticket ticket = former;
+  const shm::View& view = memory_.view();
+  const bool passed =
+      !ticket.is_probe() || shm::pass_probe(view, ticket.breaker,
+                                            caller_of(holder, ticket.breaker), ticket.call);
+  if (!passed) return {};
+  ticket.row = holder.row;
+  ticket.serial = holder.tickets.issue();
+  return to_ticket(ticket, mark_);
+}
+
+}  // namespace cutwater::server
