@@ -60,6 +60,10 @@ std::string BreakerRefusal::text() const {
   story.now_ns = now_ns_;
   if (story.since_ns > now_ns_) story.since_ns = 0;      // it moved on since it refused
   story.process_only = process_;
+  if (process_) {                                        // the host's own state says nothing of it
+    story.reason = rule::BreakerReason::LocalFault;
+    story.since_ns = 0;
+  }
   const std::int64_t wait = retry_after_ == kNever ? -1 : retry_after_.count();
   return rule::refusal_text(info.numbers, story, wait, hint_);
 }
@@ -78,7 +82,7 @@ Entered Breaker::try_enter(Nanos deadline) noexcept {
     if (same && place->plain.load(std::memory_order_relaxed)) [[likely]] {
       const shm::BreakerHead& head = view.breakers[place->breaker().index];
       const std::uint64_t lo = __atomic_load_n(&head.state.lo, __ATOMIC_ACQUIRE);
-      if ((lo & (shm::kStateMask | shm::kStateRamping)) == 0) [[likely]] {
+      if ((lo & shm::kStateNotPlain) == 0) [[likely]] {
         Call& call = out.call_;
         out.granted_ = true;
         call.place_ = place;

@@ -20,6 +20,7 @@ void BreakerPlace::resolve(std::string_view name) noexcept {
   const std::uint64_t word = std::uint64_t{found.incarnation} << 32 | found.index;
   plain.store(false, std::memory_order_relaxed);
   ref.store(word, std::memory_order_relaxed);
+  if (there) shm::join_breaker(*view, found, caller());
   const bool slow_on = info.numbers.slow_ppm != rule::kOffPpm;
   measures.store(there && slow_on, std::memory_order_relaxed);
   const bool off = (info.numbers.flags & rule::kBreakerSwitchedOff) != 0;

@@ -90,6 +90,8 @@ shm::BreakerCaller NamedSpot::row_caller() const noexcept {
   if (row->life == process_life()) {
     out.row = row->index;
     out.generation = row->generation;
+  } else if (row->index != 0) {                  // a child that was forked: a user of its own
+    out.user = {row->index, row->generation, process_life() & shm::kForkMask};
   }
   out.stripe = counter_for(*this).stripe;
   return out;

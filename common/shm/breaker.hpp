@@ -41,6 +41,14 @@ struct BreakerLocal {
   std::atomic<std::uint32_t> user{kNoLine};    ///< which user record is this process's
 };
 
+/// Which user of a breaker somebody is (rule/breaker_users.hpp): the process that owns the row, or
+/// one that was forked from it and has none of its own.
+struct BreakerUserId {
+  std::uint32_t row = 0;                       ///< 0: no user
+  std::uint32_t generation = 0;
+  std::uint64_t fork = 0;                      ///< 0: the row's own process; else differs by child
+};
+
 /// Who asks. A caller without a row (0) can do everything; a probe it takes is freed by its result
 /// or its deadline only.
 struct BreakerCaller {
@@ -48,6 +56,11 @@ struct BreakerCaller {
   std::uint32_t generation = 0;
   StripeHandle stripe;                         ///< counters == nullptr: nothing is counted
   BreakerLocal* local = nullptr;               ///< nullptr: a caller that only passes by
+  BreakerUserId user;                          ///< row 0: `row` and `generation` are the user's too
+
+  BreakerUserId user_id() const noexcept {
+    return user.row != 0 ? user : BreakerUserId{row, generation, 0};
+  }
 };
 
 /// How a granted call is known to the breaker.
@@ -127,6 +140,27 @@ Recorded finish_breaker(const View& view, BreakerRef ref, const BreakerCaller& c
 /// was settled, taken back or passed on before, and nothing changed.
 bool pass_probe(const View& view, BreakerRef ref, const BreakerCaller& to,
                 BreakerCall& call) noexcept;
+
+/// Says that this process uses the breaker: call it when a name was resolved, again after new
+/// rules. From three living users on each has counts of its own, and one whose calls fail beside a
+/// healthy rest is refused alone (RefusalScope::Process). Idempotent; without a place of its own
+/// (kBreakerUsers are there) or without a row the last one is shared. The place is free again when
+/// the daemon's tick finds the row dead.
+void join_breaker(const View& view, BreakerRef ref, const BreakerCaller& caller) noexcept;
+
+/// One user as a reader sees it.
+struct BreakerUserInfo {
+  std::uint32_t row = 0, generation = 0;       ///< generation: its low 14 bits
+  bool forked = false;                         ///< a child of the row's process
+  std::uint64_t calls = 0, failures = 0, slow = 0;   ///< present and previous turn
+  std::uint32_t run = 0;                       ///< failures in a row; 0 while open
+  bool open = false, probing = false;          ///< for itself, in the present epoch
+  std::uint32_t attempts = 0;
+  std::int64_t deadline_ns = 0;
+};
+/// Reads them into `out`; returns how many. Reads only.
+std::size_t read_breaker_users(const View& view, std::uint32_t index,
+                               BreakerUserInfo (&out)[kBreakerUsers]) noexcept;
 
 /// By hand.
 enum class Steer : std::uint8_t {

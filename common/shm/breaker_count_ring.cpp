@@ -39,15 +39,15 @@ std::uint64_t ring_cells(std::uint64_t window) noexcept {
   return std::bit_ceil(window + kRingSpare);
 }
 
-void init_count_ring(const RingView& ring, std::uint32_t epoch) noexcept {
-  const std::uint64_t cells = ring.mask + 1;
-  for (std::uint64_t i = 0; i < cells; ++i) {
+void init_count_ring(const RingView& ring, std::uint32_t epoch, std::uint64_t at) noexcept {
+  for (std::uint64_t i = 0; i <= ring.mask; ++i) {
     CountCell cell;
-    cell.seq = i == 0 ? 0 : (i - cells) & kSeqMask;
+    cell.seq = (at - i) & kSeqMask;
     cell.epoch = epoch;
-    ring.cells[i] = pack_count(cell);
+    *cell_at(ring, cell.seq) = pack_count(cell);
   }
   *ring.head = {};
+  ring.head->hint = ring.head->settled = at & kSeqMask;
 }
 
 CountTail find_count_tail(const RingView& ring) noexcept {
@@ -133,22 +133,22 @@ bool count_outcome(const RingView& ring, std::uint64_t at, CountCell& cell,
 std::uint64_t copy_count_ring(const RingView& from, const RingView& to,
                               std::uint32_t keep) noexcept {
   const CountTail tail = find_count_tail(from);
-  init_count_ring(to, tail.found ? tail.cell.epoch : kFirstBreakerEpoch);
-  if (!tail.found) return 0;
+  const std::uint32_t epoch = tail.found ? tail.cell.epoch : kFirstBreakerEpoch;
   const auto room = static_cast<std::uint32_t>(to.mask);
-  const std::uint32_t n = std::min({tail.cell.n, keep, room});
-  std::uint64_t position = 0;
-  // Positions begin anew in the new ring; what had been counted goes on, so differences stay.
+  const std::uint32_t n = tail.found ? std::min({tail.cell.n, keep, room}) : 0;
+  const std::uint64_t base = tail.found ? (tail.at - n) & kSeqMask : 0;
+  init_count_ring(to, epoch, base);
+  if (!tail.found) return 0;
+  // Positions go on, and what had been counted too, so turns and differences stay.
   for (std::uint32_t i = 0; i <= n; ++i) {
-    const std::uint64_t at = (tail.at - n + i) & kSeqMask;
+    const std::uint64_t at = (base + i) & kSeqMask;
     CountCell cell = unpack_count(load16(cell_at(from, at)));
     if (cell.seq != at) return tail.at;              // overtaken: an emptier window is never wrong
-    cell.seq = position = i;
     cell.n = i;
-    cell.epoch = tail.cell.epoch;
-    *cell_at(to, i) = pack_count(cell);
+    cell.epoch = epoch;
+    *cell_at(to, at) = pack_count(cell);
+    to.head->hint = to.head->settled = at;
   }
-  to.head->hint = to.head->settled = position;
   return tail.at;
 }
 

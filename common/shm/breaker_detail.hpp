@@ -16,8 +16,6 @@ inline constexpr int kBreakerRounds = 64;
 inline constexpr int kConfigReads = 8;
 /// Cells of the time ring of a min-span: ring_cells(kMinSpanSlots).
 inline constexpr std::uint64_t kMinSpanCells = 32;
-/// From this many living users on, each has its own counts, and ramps of kind auto begin.
-inline constexpr std::uint32_t kUsersThatCount = 3;
 
 /// A private copy of the configuration, and pointers that were compared with private bounds.
 struct BreakerParts {
@@ -81,10 +79,20 @@ NextState closed_again(const BreakerParts& parts, std::int64_t now) noexcept;
 /// B2 of CLOSED: judges every outcome not yet judged (COUNT), or the window it makes (TIME).
 void settle_count(const BreakerParts& parts, std::uint64_t upto, std::int64_t now,
                   const BreakerCaller& caller) noexcept;
+/// An outcome about to be judged.
+struct Judged {
+  std::uint32_t epoch = 0;
+  std::uint32_t turn = 0;            ///< of the window, for the users' counts
+  rule::BreakerOutcome last;
+  std::int64_t now = 0;              ///< 0 = the clock was not read
+};
 /// Opens, or tells METRICS_ONLY's would_open, when the rule says so for this window.
-void judge_window(const BreakerParts& parts, std::uint32_t epoch, rule::BreakerWindow window,
-                  rule::BreakerOutcome last, std::int64_t now,
+void judge_window(const BreakerParts& parts, const rule::BreakerWindow& window, Judged judged,
                   const BreakerCaller& caller) noexcept;
+
+/// By when a probe must have reported.
+std::int64_t probe_deadline(const BreakerParts& parts, std::int64_t now,
+                            std::int64_t deadline_ns) noexcept;
 
 /// The step that a passed deadline asks for; false: none is due, or it is HALF_OPEN's or a ramp's.
 bool due_step(const BreakerParts& parts, const BreakerWord& word, std::int64_t now,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "shm/breaker_detail.hpp"
+#include "shm/breaker_user.hpp"
 
 namespace cutwater::shm {
 namespace {
@@ -143,6 +144,11 @@ BreakerEntry enter_any(BreakerParts& parts, const BreakerCaller& caller,
   for (int round = 0; round < kBreakerRounds; ++round) {
     const Word16 seen = state_of(parts);
     const BreakerWord word = unpack_breaker(seen);
+    BreakerEntry entry;
+    if (word.state == BreakerState::Closed && word.views &&
+        enter_by_view(parts, word, caller, deadline_ns, true, entry)) {
+      return entry;
+    }
     if (word.state == BreakerState::Closed && !word.ramping) {
       return granted(CallKind::Window, word.epoch, 0);
     }
@@ -152,7 +158,6 @@ BreakerEntry enter_any(BreakerParts& parts, const BreakerCaller& caller,
       move_breaker(parts, seen, next, now, caller.row);
       continue;
     }
-    BreakerEntry entry;
     switch (word.state) {
       case BreakerState::Closed:
         if (enter_ramp(parts, seen, word, caller, now, entry)) return entry;
@@ -172,7 +177,7 @@ BreakerEntry enter_any(BreakerParts& parts, const BreakerCaller& caller,
         count_damage(view);
         cas16(&parts.head->state, const_cast<Word16&>(seen),
               pack_breaker({BreakerState::Closed, BreakerState::Closed, BreakerReason::Reset, false,
-                            false, 0, word.epoch + 1, 0}));
+                            false, false, 0, word.epoch + 1, 0}));
     }
     if (!refresh_parts(parts)) return degraded(view);
   }
@@ -199,7 +204,11 @@ BreakerEntry enter_breaker(const View& view, BreakerRef ref, const BreakerCaller
     }
     return entry;
   }
-  count_breaker_refusal(view, caller.stripe, ref.index, entry.reason);
+  if (entry.scope == RefusalScope::Process) {
+    count_breaker(view, caller.stripe, ref.index, BreakerCounter::RefusedProcess);
+  } else {
+    count_breaker_refusal(view, caller.stripe, ref.index, entry.reason);
+  }
   return entry;
 }
 
@@ -248,6 +257,8 @@ BreakerEntry look_at_breaker(const View& view, BreakerRef ref,
   }
   switch (word.state) {
     case BreakerState::Closed: {
+      BreakerEntry entry;
+      if (word.views && enter_by_view(parts, word, caller, 0, false, entry)) return entry;
       if (!word.ramping || now >= word.deadline_ns) {
         return granted(CallKind::Window, word.epoch, now);
       }

@@ -6,6 +6,7 @@
 #include "base/sync_point.hpp"
 #include "shm/breaker_detail.hpp"
 #include "shm/breaker_trips.hpp"
+#include "shm/breaker_user.hpp"
 #include "shm/event_log.hpp"
 
 namespace cutwater::shm {
@@ -87,7 +88,12 @@ Recorded append_outcome(const BreakerParts& parts, std::uint32_t epoch, const Ou
                                      outcome.kind, window, &total);
     if (how != Appended::Yes) return lost(parts, how);
     CUTWATER_SYNC_POINT("breaker.appended");
-    if (judge) judge_window(parts, epoch, window, outcome.kind, outcome.now, caller);
+    if (judge) {
+      const Judged judged{epoch, turn_of_time(parts, outcome.now), outcome.kind, outcome.now};
+      const std::uint32_t run = count_for_user(parts, judged, caller);
+      judge_window(parts, window, judged, caller);
+      judge_own_run(parts, judged, run, caller);
+    }
     // relaxed: a hint; too low only costs looking again.
     __atomic_store_n(&parts.ring.head->settled, std::uint64_t{total}, __ATOMIC_RELAXED);
     return Recorded::Counted;
@@ -101,7 +107,12 @@ Recorded append_outcome(const BreakerParts& parts, std::uint32_t epoch, const Ou
   const Appended how = append_count(parts.ring, epoch, outcome.kind, at);
   if (how != Appended::Yes) return lost(parts, how);
   CUTWATER_SYNC_POINT("breaker.appended");
-  if (judge) settle_count(parts, at.at, outcome.now, caller);
+  if (judge) {
+    const Judged judged{epoch, turn_of_count(parts, at.at), outcome.kind, outcome.now};
+    const std::uint32_t run = count_for_user(parts, judged, caller);
+    settle_count(parts, at.at, outcome.now, caller);
+    judge_own_run(parts, judged, run, caller);
+  }
   return Recorded::Counted;
 }
 
@@ -180,25 +191,28 @@ void count_outcome_of(const View& view, const BreakerCaller& caller, std::uint32
 
 }  // namespace
 
-void judge_window(const BreakerParts& parts, std::uint32_t epoch, BreakerWindow window,
-                  BreakerOutcome last, std::int64_t now, const BreakerCaller& caller) noexcept {
-  const BreakerReason reason = rule::reason_to_open(parts.numbers(), window, last);
+void judge_window(const BreakerParts& parts, const BreakerWindow& window, Judged judged,
+                  const BreakerCaller& caller) noexcept {
+  const BreakerReason reason = rule::reason_to_open(parts.numbers(), window, judged.last);
   if (reason == BreakerReason::None) return;
   for (int round = 0; round < kBreakerRounds; ++round) {
     const Word16 seen = state_of(parts);
     const BreakerWord word = unpack_breaker(seen);
-    if (word.epoch != epoch) return;
-    if (word.state == BreakerState::MetricsOnly) return tell_would_open(parts, epoch, reason);
+    if (word.epoch != judged.epoch) return;
+    if (word.state == BreakerState::MetricsOnly) {
+      return tell_would_open(parts, judged.epoch, reason);
+    }
     if (word.state != BreakerState::Closed) return;
-    if (now == 0) now = parts.view->clock.now();
-    NextState next = opened(parts, word, word.attempts + 1, reason, now);
+    if (judged.now == 0) judged.now = parts.view->clock.now();
+    if (opens_for_some_only(parts, reason, judged, caller)) return;
+    NextState next = opened(parts, word, word.attempts + 1, reason, judged.now);
     next.calls = window.calls;
     next.window = window;
     const std::uint64_t part = reason == BreakerReason::SlowRate ? window.slow : window.failures;
     if (window.calls != 0) {
       next.permille = static_cast<std::uint32_t>(part * 1000 / window.calls);
     }
-    if (move_breaker(parts, seen, next, now, caller.row)) return;
+    if (move_breaker(parts, seen, next, judged.now, caller.row)) return;
   }
   count_contention(*parts.view);
 }
@@ -227,7 +241,7 @@ void settle_count(const BreakerParts& parts, std::uint64_t upto, std::int64_t no
       if (now == 0) now = parts.view->clock.now();
       widen_by_span(time_window(parts.span, parts.span_shape(), now, cell.epoch), window);
     }
-    judge_window(parts, cell.epoch, window, last, now, caller);
+    judge_window(parts, window, {cell.epoch, turn_of_count(parts, at), last, now}, caller);
   }
   CUTWATER_SYNC_POINT("breaker.before_settled");
   // relaxed: a hint; too low only costs looking again.
@@ -262,7 +276,7 @@ Recorded finish_breaker(const View& view, BreakerRef ref, const BreakerCaller& c
   Outcome outcome;
   outcome.kind.failed = report.kind == Ended::Failure;
   const bool clock_needed = parts.is_time() || parts.span.cells != nullptr || report.open_now ||
-                            call.kind == CallKind::Probe ||
+                            call.kind == CallKind::Probe || call.kind == CallKind::OwnProbe ||
                             (report.duration_ns < 0 && call.start_ns != 0);
   if (counts && clock_needed) outcome.now = view.clock.now();
   if (report.duration_ns < 0 && call.start_ns != 0) {
@@ -277,6 +291,9 @@ Recorded finish_breaker(const View& view, BreakerRef ref, const BreakerCaller& c
     how = finish_probe(parts, caller, call, outcome, counts, report);
   } else if (counts && call.kind != CallKind::Off) {
     how = finish_window(parts, caller, call, outcome, report);
+  }
+  if (call.kind == CallKind::OwnProbe) {
+    finish_own_probe(parts, call, outcome.kind, counts, outcome.now, caller);
   }
   count_outcome_of(view, caller, ref.index, report, outcome.kind, how);
   if (counts && report.duration_ns >= 0 && how != Recorded::Stale) {

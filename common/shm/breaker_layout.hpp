@@ -25,12 +25,13 @@
 #include <type_traits>
 
 #include "rule/breaker_rule.hpp"
+#include "rule/breaker_users.hpp"
 #include "shm/layout.hpp"
 
 namespace cutwater::shm {
 
 inline constexpr std::uint32_t kNoLine = 0xffff'ffff;   ///< "this breaker has none of these"
-inline constexpr std::uint32_t kBreakerUsers = 32;      ///< user records of one breaker
+inline constexpr std::uint32_t kBreakerUsers = rule::kMaxBreakerUsers;  ///< records of one breaker
 inline constexpr std::uint32_t kRingSpare = 8;          ///< cells of a ring beyond its window
 
 /// One breaker as configured; in the image, by breaker index.
@@ -65,8 +66,8 @@ inline constexpr std::uint64_t kClassIgnored = std::uint64_t{1} << 63;
 
 /// One breaker's state; in `state`, by breaker index. It never moves.
 struct BreakerHead {
-  /// lo = epoch:32 | 0:10 | attempts:8 | reason:6 | prev:3 | announced:1 | ramping:1 | state:3,
-  /// hi = deadline ns, 0 = none.
+  /// lo = epoch:32 | 0:9 | views:1 | attempts:8 | reason:6 | prev:3 | announced:1 | ramping:1 |
+  /// state:3, hi = deadline ns, 0 = none.
   Word16 state;
   /// lo = epoch:32 | rate per mille:10 (1023 unknown) | calls:22, hi = stamp ns. Of the epoch it
   /// names: set by who moved, else by who announced. For people; it decides nothing.
@@ -86,6 +87,11 @@ inline constexpr unsigned kStateBits = 3;
 inline constexpr std::uint64_t kStateMask = 7;
 inline constexpr std::uint64_t kStateRamping = 8;
 inline constexpr std::uint64_t kStateAnnounced = 16;
+/// CLOSED, and in this epoch some user opened for itself: whoever enters looks into its record.
+/// Set before the first such view, gone with the epoch.
+inline constexpr std::uint64_t kStateViews = std::uint64_t{1} << 22;
+/// None of these: CLOSED for everybody, a call is granted by this one look.
+inline constexpr std::uint64_t kStateNotPlain = kStateMask | kStateRamping | kStateViews;
 
 /// The state word, taken apart.
 struct BreakerWord {
@@ -94,6 +100,7 @@ struct BreakerWord {
   rule::BreakerReason reason = rule::BreakerReason::None;
   bool ramping = false;
   bool announced = false;
+  bool views = false;
   std::uint32_t attempts = 0;        ///< 0..255, saturating
   std::uint32_t epoch = 0;
   std::int64_t deadline_ns = 0;
@@ -107,13 +114,15 @@ constexpr BreakerWord unpack_breaker(Word16 w) noexcept {
           static_cast<rule::BreakerReason>(w.lo >> 8 & 63),
           (w.lo & kStateRamping) != 0,
           (w.lo & kStateAnnounced) != 0,
+          (w.lo & kStateViews) != 0,
           static_cast<std::uint32_t>(w.lo >> 14 & 255),
           epoch_of(w.lo),
           static_cast<std::int64_t>(w.hi)};
 }
 constexpr Word16 pack_breaker(const BreakerWord& w) noexcept {
   return {static_cast<std::uint64_t>(w.state) | (w.ramping ? kStateRamping : 0) |
-              (w.announced ? kStateAnnounced : 0) | static_cast<std::uint64_t>(w.previous) << 5 |
+              (w.announced ? kStateAnnounced : 0) | (w.views ? kStateViews : 0) |
+              static_cast<std::uint64_t>(w.previous) << 5 |
               static_cast<std::uint64_t>(w.reason) << 8 |
               static_cast<std::uint64_t>(w.attempts < 255 ? w.attempts : 255) << 14 |
               static_cast<std::uint64_t>(w.epoch) << 32,
@@ -231,17 +240,75 @@ constexpr Word16 pack_probe(const ProbeCell& c) noexcept {
           c.deadline_us << 14 | (c.take & kProbeTakeMask)};
 }
 
-/// What one process has of a breaker once three use it (rules L of one sick process).
+/// What one process has of a breaker: a claim from the moment it resolved the name, counts once
+/// three processes have one (rule/breaker_users.hpp). A *turn* is N outcomes of a COUNT window, one
+/// span of a TIME window.
 struct BreakerUser {
-  std::uint64_t owner;               ///< row:16 | generation:14 | 0:34; 0 = free
-  std::uint64_t turn;                ///< epoch:32 | turn:32 that `now` counts
-  std::uint64_t now;                 ///< calls:24 | fail:20 | slow:20
-  std::uint64_t before;              ///< the turn before, the same
-  /// lo = epoch:32 | attempts:8 | run:8 | open:1 | probing:1 | 0:14, hi = deadline ns.
+  std::uint64_t owner;               ///< row:16 | row generation:14 | fork:34; 0 = free
+  std::uint64_t before;              ///< counts of the turn before: calls:24 | fail:20 | slow:20
+  Word16 now;                        ///< lo = epoch:32 | turn:32, hi = counts of that turn
+  /// lo = epoch:32 | attempts:8 | run:16 | open:1 | probing:1 | 0:6, hi = deadline ns.
   Word16 view;
   std::uint8_t pad[16];
 };
-static_assert(sizeof(BreakerUser) == 64 && offsetof(BreakerUser, view) == 32);
+static_assert(sizeof(BreakerUser) == 64 && offsetof(BreakerUser, now) == 16 &&
+              offsetof(BreakerUser, view) == 32);
+
+inline constexpr std::uint32_t kOwnerGenerationMask = 0x3fff;
+inline constexpr std::uint64_t kForkMask = (std::uint64_t{1} << 34) - 1;
+constexpr std::uint64_t pack_owner(std::uint32_t row, std::uint32_t generation,
+                                   std::uint64_t fork) noexcept {
+  return std::uint64_t{row & 0xffff} << 48 | std::uint64_t{generation & kOwnerGenerationMask} << 34 |
+         (fork & kForkMask);
+}
+constexpr std::uint32_t owner_row(std::uint64_t owner) noexcept {
+  return static_cast<std::uint32_t>(owner >> 48);
+}
+constexpr std::uint32_t owner_generation(std::uint64_t owner) noexcept {
+  return static_cast<std::uint32_t>(owner >> 34) & kOwnerGenerationMask;
+}
+
+struct TurnCounts {
+  std::uint32_t calls = 0;           ///< 24 bits, saturating
+  std::uint32_t failures = 0;        ///< 20 bits, saturating
+  std::uint32_t slow = 0;            ///< 20 bits, saturating
+};
+inline constexpr std::uint32_t kTurnCallsMask = (1u << 24) - 1;
+constexpr TurnCounts unpack_turn(std::uint64_t w) noexcept {
+  return {static_cast<std::uint32_t>(w >> 40), static_cast<std::uint32_t>(w >> 20) & kCountMask,
+          static_cast<std::uint32_t>(w) & kCountMask};
+}
+constexpr std::uint64_t pack_turn(const TurnCounts& c) noexcept {
+  const auto cut = [](std::uint32_t value, std::uint32_t most) {
+    return std::uint64_t{value < most ? value : most};
+  };
+  return cut(c.calls, kTurnCallsMask) << 40 | cut(c.failures, kCountMask) << 20 |
+         cut(c.slow, kCountMask);
+}
+
+/// What a user has for itself.
+struct UserView {
+  std::uint32_t epoch = 0;           ///< of the host's state it belongs to; void in any other
+  std::uint32_t attempts = 0;        ///< openings in a row, 0..255, saturating
+  std::uint32_t run = 0;             ///< its present run of failures, saturating; 0 while open
+  bool open = false;
+  bool probing = false;              ///< its own probe is out; `deadline_ns` is the probe's
+  std::int64_t deadline_ns = 0;
+};
+constexpr UserView unpack_view(Word16 w) noexcept {
+  return {epoch_of(w.lo),
+          static_cast<std::uint32_t>(w.lo >> 24) & 255,
+          static_cast<std::uint32_t>(w.lo >> 8) & rule::kMaxOwnRun,
+          (w.lo & 128) != 0,
+          (w.lo & 64) != 0,
+          static_cast<std::int64_t>(w.hi)};
+}
+constexpr Word16 pack_view(const UserView& v) noexcept {
+  return {std::uint64_t{v.epoch} << 32 | std::uint64_t{v.attempts < 255 ? v.attempts : 255} << 24 |
+              std::uint64_t{v.run < rule::kMaxOwnRun ? v.run : rule::kMaxOwnRun} << 8 |
+              (v.open ? 128u : 0u) | (v.probing ? 64u : 0u),
+          static_cast<std::uint64_t>(v.deadline_ns)};
+}
 
 /// Counters of one breaker in one stripe, and how long its calls took.
 enum class BreakerCounter : std::uint8_t {

@@ -29,15 +29,6 @@ bool is_late(const ProbeCell& cell, std::int64_t now) noexcept {
   return now >= static_cast<std::int64_t>(cell.deadline_us) * kNsPerUs;
 }
 
-/// By when a probe must have reported.
-std::int64_t probe_deadline(const BreakerParts& parts, std::int64_t now,
-                            std::int64_t deadline_ns) noexcept {
-  const auto timeout = static_cast<std::int64_t>(parts.numbers().probe_timeout_ns);
-  if (deadline_ns <= 0) return now + timeout;
-  return std::clamp(deadline_ns, now + 1,
-                    now + static_cast<std::int64_t>(rule::kMaxProbeTimeoutNs));
-}
-
 void tell_probe(const BreakerParts& parts, EventKind kind, const ProbeCell& cell) noexcept {
   Event event;
   event.kind = kind;
@@ -48,6 +39,14 @@ void tell_probe(const BreakerParts& parts, EventKind kind, const ProbeCell& cell
 }
 
 }  // namespace
+
+std::int64_t probe_deadline(const BreakerParts& parts, std::int64_t now,
+                            std::int64_t deadline_ns) noexcept {
+  const auto timeout = static_cast<std::int64_t>(parts.numbers().probe_timeout_ns);
+  if (deadline_ns <= 0) return now + timeout;
+  return std::clamp(deadline_ns, now + 1,
+                    now + static_cast<std::int64_t>(rule::kMaxProbeTimeoutNs));
+}
 
 Lapsed lapse_probe(const BreakerParts& parts, Word16* place, Word16 seen, std::int64_t now,
                    StripeHandle stripe) noexcept {

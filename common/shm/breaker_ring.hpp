@@ -45,8 +45,8 @@ constexpr std::uint64_t ring_bytes(std::uint64_t cells) noexcept {
 
 // ---- COUNT -------------------------------------------------------------------------------------
 
-/// Makes a ring nobody uses yet an empty one.
-void init_count_ring(const RingView& ring, std::uint32_t epoch) noexcept;
+/// Makes a ring nobody uses yet an empty one whose tail is position `at`.
+void init_count_ring(const RingView& ring, std::uint32_t epoch, std::uint64_t at = 0) noexcept;
 
 struct CountTail {
   bool found = false;

@@ -183,6 +183,7 @@ bool move_breaker(const BreakerParts& parts, Word16 seen, const NextState& next,
   to.attempts = next.attempts;
   to.epoch = from.epoch + 1;
   to.deadline_ns = next.deadline_ns;
+  to.views = from.views && !guarded(Guard::BreakerMoveClearsViews);
   const Word16 word = pack_breaker(to);
   const std::int64_t spent = spent_in(*parts.head, from.epoch, now);
   CUTWATER_SYNC_POINT("breaker.before_move");
@@ -212,7 +213,7 @@ NextState closed_again(const BreakerParts& parts, std::int64_t now) noexcept {
   const auto ramp = static_cast<rule::Ramp>(parts.numbers().ramp);
   // relaxed: a count for people and for this choice; nothing is read because of it.
   const std::uint32_t users = __atomic_load_n(&parts.head->users, __ATOMIC_RELAXED);
-  if (ramp == rule::Ramp::On || (ramp == rule::Ramp::Auto && users >= kUsersThatCount)) {
+  if (ramp == rule::Ramp::On || (ramp == rule::Ramp::Auto && users >= rule::kUsersThatCount)) {
     next.ramping = true;
     next.deadline_ns = now + static_cast<std::int64_t>(parts.numbers().ramp_ns);
   }

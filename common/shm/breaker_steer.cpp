@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "shm/breaker_detail.hpp"
+#include "shm/breaker_user.hpp"
 
 namespace cutwater::shm {
 namespace {
@@ -72,7 +73,8 @@ void settle_owed(const BreakerParts& parts, std::int64_t now,
         last_time_window(parts.ring, parts.shape(), epoch, total);
     std::uint64_t* const settled = &parts.ring.head->settled;
     if (__atomic_load_n(settled, __ATOMIC_RELAXED) == total) return;
-    judge_window(parts, epoch, window, {window.run > 0, false}, now, caller);
+    judge_window(parts, window,
+                 {epoch, turn_of_time(parts, now), {window.run > 0, false}, now}, caller);
     __atomic_store_n(settled, std::uint64_t{total}, __ATOMIC_RELAXED);
     return;
   }
@@ -106,6 +108,7 @@ TickReport tick_breaker(const View& view, std::uint32_t index, StripeHandle stri
   daemon.row = kDaemonRow;
   daemon.stripe = stripe;
   const std::int64_t now = view.clock.now();
+  tick_users(parts, now);
   for (std::uint32_t i = 0; i < parts.probe_count; ++i) {
     Word16* const place = parts.probes + i;
     const Lapsed lapsed = lapse_probe(parts, place, load16(place), now, stripe);
@@ -134,6 +137,7 @@ bool breaker_needs_tick(const View& view, std::uint32_t index) noexcept {
   if (!read_parts(view, index, parts)) return false;
   const BreakerWord word = unpack_breaker(state_of(parts));
   if (!word.announced || word.state == BreakerState::HalfOpen) return true;
+  if (__atomic_load_n(&parts.head->users, __ATOMIC_RELAXED) >= kBreakerUsers) return true;
   if (word.state == BreakerState::Open) {
     return (parts.numbers().flags & rule::kBreakerAutomatic) != 0;
   }
@@ -175,6 +179,7 @@ bool read_breaker(const View& view, std::uint32_t index, BreakerInfo& out) noexc
     out.probes = collect_probes(parts, out.word.epoch, out.probes_held);
   }
   out.users = __atomic_load_n(&parts.head->users, __ATOMIC_RELAXED);
+  if (out.word.views) out.users_open = count_open_views(parts, out.word.epoch);
   breaker_name(view, parts.current, index, out.name, sizeof out.name);
   return true;
 }

@@ -38,6 +38,7 @@ BreakerWorld::BreakerWorld(const rule::BreakerSettings& settings, std::uint32_t 
     owner.name = "test";
     rows_.push_back(table_->grant(owner).value());
     locals_.push_back(std::make_unique<shm::BreakerLocal>());
+    join(i);
   }
 }
 
@@ -51,7 +52,11 @@ void BreakerWorld::publish(const rule::BreakerSettings& settings) {
 
 shm::BreakerCaller BreakerWorld::caller(std::uint32_t process) {
   return {rows_[process].index, rows_[process].generation, shm::shared_stripe(view()),
-          locals_[process].get()};
+          locals_[process].get(), {}};
+}
+
+void BreakerWorld::join(std::uint32_t process) {
+  shm::join_breaker(view(), ref(), caller(process));
 }
 
 void BreakerWorld::kill(std::uint32_t process) { table_->mark_dead(rows_[process]); }
@@ -65,6 +70,7 @@ void BreakerWorld::revive(std::uint32_t process) {
   owner.name = "test";
   rows_[process] = table_->grant(owner).value();
   locals_[process] = std::make_unique<shm::BreakerLocal>();
+  join(process);
 }
 
 shm::BreakerEntry BreakerWorld::enter(std::uint32_t process, std::int64_t deadline_ns) {

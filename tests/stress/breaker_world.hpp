@@ -38,6 +38,8 @@ class BreakerWorld {
 
   shm::BreakerRef ref() const { return shm::find_breaker(view(), name_); }
   shm::BreakerCaller caller(std::uint32_t process = 0);
+  /// Resolves the name once more; every process did at its making.
+  void join(std::uint32_t process);
   /// Its row is dead from now on.
   void kill(std::uint32_t process);
   /// Its successor, with a row of its own.
