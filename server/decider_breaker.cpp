@@ -71,7 +71,7 @@ bool Decider::find_breaker(std::string_view name, shm::BreakerRef& ref, wire::Ad
 }
 
 shm::BreakerCaller Decider::caller_of(Holder& holder, shm::BreakerRef ref) {
-  return {holder.row.index, holder.row.generation, stripe_, &holder.locals[ref.index]};
+  return {holder.row.index, holder.row.generation, stripe_, &holder.locals[ref.index], {}};
 }
 
 void Decider::enter_breaker(const wire::Enter& asked, shm::BreakerRef ref, Holder& holder,
