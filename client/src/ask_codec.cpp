@@ -40,6 +40,16 @@ void put_item(std::string& frame, std::string_view limit, std::string_view key,
   if (cost != 1) wire::put_unsigned(frame, cost);
 }
 
+void put_items(std::string& frame, std::span<const NamedAsk> asks) {
+  wire::put_array_head(frame, asks.size());
+  for (const NamedAsk& ask : asks) put_item(frame, ask.limit, ask.key, ask.cost);
+}
+
+void put_name(std::string& frame, std::string_view name) {
+  if (name.empty()) wire::put_nil(frame);
+  else wire::put_string(frame, name);
+}
+
 std::int64_t duration(std::uint64_t ns) noexcept {
   return static_cast<std::int64_t>(
       std::min<std::uint64_t>(ns, static_cast<std::uint64_t>(kNever.count())));
@@ -222,10 +232,34 @@ void put_enter(std::string& frame, AcquireHead head, std::span<const NamedAsk> a
   wire::put_array_head(frame, 5);
   wire::put_unsigned(frame, head.ttl_ns);
   wire::put_unsigned(frame, head.max_wait_ns);
-  wire::put_array_head(frame, asks.size());
-  for (const NamedAsk& ask : asks) put_item(frame, ask.limit, ask.key, ask.cost);
+  put_items(frame, asks);
   wire::put_nil(frame);
   wire::put_nil(frame);
+}
+
+void put_admission(std::string& frame, AcquireHead head, const AdmissionAsk& ask) {
+  const bool lasting = ask.call_ns > Nanos{0};
+  wire::put_array_head(frame, lasting ? 6 : 5);
+  wire::put_unsigned(frame, head.ttl_ns);
+  wire::put_unsigned(frame, head.max_wait_ns);
+  put_items(frame, ask.limits);
+  put_name(frame, ask.bulkhead);
+  put_name(frame, ask.breaker);
+  if (lasting) wire::put_unsigned(frame, static_cast<std::uint64_t>(ask.call_ns.count()));
+}
+
+void put_outcome(std::string& frame, const wire::OutcomeReport& report) {
+  wire::put_array_head(frame, 1);
+  wire::put_array_head(frame, 1);
+  const bool classed = !report.outcome_class.empty();
+  const bool opens = classed || report.open_for_ns != 0;
+  const bool lasted = opens || report.duration_ns != wire::kNever;
+  wire::put_array_head(frame, 2U + lasted + opens + classed);
+  wire::put_binary(frame, report.ticket);
+  wire::put_unsigned(frame, static_cast<std::uint8_t>(report.outcome));
+  if (lasted) wire::put_unsigned(frame, report.duration_ns);
+  if (opens) wire::put_unsigned(frame, report.open_for_ns);
+  if (classed) wire::put_string(frame, report.outcome_class);
 }
 
 void put_refund(std::string& frame, std::uint32_t request, std::uint32_t item) {

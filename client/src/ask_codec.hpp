@@ -14,6 +14,7 @@
 #include <cutwater/decision.hpp>
 
 #include "src/limit_state.hpp"
+#include "wire/enter_message.hpp"
 
 namespace cutwater::client {
 
@@ -41,6 +42,16 @@ void put_charge(std::string& frame, AcquireHead head, const NamedAsk& ask);
 /// PEEK, and ENTER of limits alone.
 void put_peek(std::string& frame, std::span<const NamedAsk> asks);
 void put_enter(std::string& frame, AcquireHead head, std::span<const NamedAsk> asks);
+/// ENTER of all it may have. Empty names are parts left out.
+struct AdmissionAsk {
+  std::string_view bulkhead, breaker;
+  std::span<const NamedAsk> limits;
+  Nanos max_wait{0};
+  Nanos call_ns{0};                ///< how long the call may take; 0 = unknown
+};
+void put_admission(std::string& frame, AcquireHead head, const AdmissionAsk& ask);
+/// OUTCOME of one ticket.
+void put_outcome(std::string& frame, const wire::OutcomeReport& report);
 /// REFUND of one whole charge.
 void put_refund(std::string& frame, std::uint32_t request, std::uint32_t item);
 

@@ -27,6 +27,11 @@ void put_header(std::string& frame, const wire::FrameHeader& header) noexcept {
   put_number(at + 12, frame.size() - wire::kHeaderSize, 4);
 }
 
+std::uint16_t flags_of(const Call& call) noexcept {
+  return static_cast<std::uint16_t>((call.repeat ? wire::kFlagRepeat : 0) |
+                                    (call.quiet ? wire::kFlagQuiet : 0));
+}
+
 std::size_t payload_bytes(const Call& call) noexcept {
   return call.frame->size() - wire::kHeaderSize;
 }
@@ -51,7 +56,7 @@ void AskSession::connected(const wire::Welcome& welcome, bool resumed) {
   for (Call* call = first_; call != nullptr;) {
     Call* const behind = call->behind;
     if (call->request != 0 && resumed) call->repeat = true;
-    if (call->request != 0 && !resumed) end(*call, AskEnd::Lost);
+    if (!resumed && (call->request != 0 || call->posted)) end(*call, AskEnd::Lost);
     call = behind;
   }
   next_ = first_;
@@ -137,8 +142,9 @@ bool AskSession::start_next() noexcept {
   }
   put_header(*call.frame, {.version = version_,
                            .type = call.type,
-                           .flags = call.repeat ? wire::kFlagRepeat : std::uint16_t{0},
+                           .flags = flags_of(call),
                            .request = call.request});
+  if (call.quiet) return true;
   ++in_flight_;
   items_out_ += call.items;
   bytes_out_ += bytes;
@@ -163,9 +169,11 @@ void AskSession::sent(std::size_t bytes) noexcept {
   }
   sent_of_next_ += bytes;
   if (sent_of_next_ < next_->frame->size()) return;
+  Call& gone = *next_;
   next_ = next_->behind;
   started_ = false;
   sent_of_next_ = 0;
+  if (gone.quiet) end(gone, AskEnd::Answered);
 }
 
 std::size_t AskSession::feed(std::string_view bytes) {

@@ -9,6 +9,8 @@
 // - What the daemon's credit (items, bytes) does not allow yet stays in line; so does everything
 //   behind GOAWAY. A call that waits may be abandoned (its caller's deadline) at any moment: unsent
 //   it leaves no trace, else its answer is dropped when it comes.
+// - A call that is quiet wants no answer: it is Answered when its last byte went out. Its id is used
+//   up, credit it takes none.
 // - connected() after a cut: the session resumed, what was sent and not answered is sent again
 //   under its id with REPEAT, first and in order, then the rest; not resumed, it ends Lost, because
 //   it may have been carried out, and what was never sent goes out as if nothing had been. So no
@@ -48,6 +50,12 @@ struct Call {
   std::string* frame = nullptr;          ///< kHeaderSize bytes of room, then the payload
   /// Takes the payload of the answer; false: it is none. Called under AskSocket's lock.
   bool (*take)(Call& call, std::string_view payload) = nullptr;
+  bool quiet = false;                    ///< OUTCOME only
+  /// Nobody waits for its end (AskSocket::post()). It is about its session and means nothing in
+  /// another: unsent or not, it ends Lost with it.
+  bool posted = false;
+  /// Given up after it was sent, it is cancelled: it may hold something.
+  bool cancels = false;
 
   // -- for the caller
   AskEnd end = AskEnd::Pending;

@@ -17,6 +17,7 @@
 
 #include "base/clock.hpp"
 #include "base/fork_page.hpp"
+#include "wire/ask_message.hpp"
 
 namespace cutwater::client {
 namespace {
@@ -55,6 +56,10 @@ AskSocket::AskSocket(std::string name, Nanos ask_timeout)
 
 AskSocket::~AskSocket() {
   close();
+  if (life_ == process_life()) {
+    session_.fail_all();                 // posted ones that are not answered
+    hand_out();
+  }
   for (auto& frame : frames_) delete frame.load(std::memory_order_relaxed);
 }
 
@@ -79,13 +84,49 @@ void AskSocket::ask(Call& call, std::int64_t deadline_ns) noexcept {
       sleep(lock, call, deadline_ns);
     }
     if (call.end != AskEnd::Pending || boottime_ns() < deadline_ns) continue;
-    session_.abandon(call);
+    give_up(call);
     if (heard_ == heard_before && up_.load(std::memory_order_relaxed)) {
       silence_ns_ = std::clamp(2 * silence_ns_, kSilenceFirstNs, kSilenceMostNs);
       silent_until_ns_ = boottime_ns() + silence_ns_;
     }
   }
   if (!reading_) wake_reader();
+}
+
+bool AskSocket::post(std::unique_ptr<Posted>& posted, std::uint32_t session) noexcept {
+  const Lock lock(mutex_);
+  const bool here = up_.load(std::memory_order_relaxed) &&
+                    number_.load(std::memory_order_relaxed) == session;
+  if (!here || posted_ >= kMostPosted) return false;
+  put_in_line(std::move(posted));
+  flush();
+  hand_out();
+  return true;
+}
+
+void AskSocket::put_in_line(std::unique_ptr<Posted> posted) {
+  Posted* const call = posted.release();
+  call->frame = &call->bytes;
+  call->posted = true;
+  ++posted_;
+  session_.enqueue(*call);
+}
+
+/// Under the same lock, so the session that its id belongs to cannot be another one yet.
+void AskSocket::give_up(Call& call) {
+  session_.abandon(call);
+  if (!call.cancels || call.request == 0) return;
+  try {
+    auto cancel = std::make_unique<Posted>();
+    const auto payload = wire::encode(wire::Cancel{call.request});
+    if (!payload) return;
+    cancel->type = wire::MessageType::Cancel;
+    cancel->bytes += *payload;
+    cancel->take = [](Call&, std::string_view) { return true; };
+    put_in_line(std::move(cancel));
+  } catch (const std::bad_alloc&) {
+    lost_.fetch_add(1, std::memory_order_relaxed);
+  }
 }
 
 /// The daemon did not answer when it was last asked. False: it is not asked now, `call` is Late.
@@ -117,6 +158,10 @@ void AskSocket::wake_reader() noexcept {
 void AskSocket::hand_out() noexcept {
   while (Call* const call = session_.finished()) {
     if (call->asleep) wake(call->word);
+    if (!call->posted) continue;
+    --posted_;
+    if (call->end != AskEnd::Answered) lost_.fetch_add(1, std::memory_order_relaxed);
+    delete static_cast<Posted*>(call);
   }
 }
 

@@ -7,6 +7,7 @@
 // A connection that breaks is made again by the caller that reads, within its own deadline,
 // under the same session token: what was sent is repeated or ends Lost, as AskSession says. When
 // that fails, the calls in line end and up() is false until adopt().
+// An ENTER that is given up after it was sent may hold something: a CANCEL follows it.
 // A daemon that is there and does not answer (stopped, overloaded): a caller waits for its deadline
 // once; then asks end Late at once but for one at a time that tries, first every 100 ms, then at
 // most every second, until anything is heard again.
@@ -44,6 +45,18 @@ class AskSocket {
   /// call.end says what became of it.
   void ask(Call& call, std::int64_t deadline_ns) noexcept;
 
+  /// A call that nobody waits for, with its frame: an outcome, a cancel. Kept and repeated like any
+  /// other until it is answered (a quiet one: sent); whoever asks next reads the answer for it.
+  struct Posted : Call {
+    std::string bytes = std::string(wire::kHeaderSize, '\0');
+  };
+  /// Sends it in session number `session`, as far as the socket takes it now, and does not wait.
+  /// False: that session is over, or kMostPosted are under way; `posted` stays the caller's then.
+  bool post(std::unique_ptr<Posted>& posted, std::uint32_t session) noexcept;
+  /// Posted calls whose end is not known to have reached the daemon: cut off, refused.
+  std::uint64_t posted_lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
+  static constexpr std::size_t kMostPosted = 1024;
+
   /// There is a connection, or one that may come back by itself.
   bool up() const noexcept { return up_.load(std::memory_order_acquire); }
   /// The process_life() this belongs to.
@@ -78,6 +91,8 @@ class AskSocket {
 
   void take_over(Connection link, const Greeting& greeting, bool resumed);
   bool may_try(Call& call, std::int64_t now_ns);
+  void give_up(Call& call);
+  void put_in_line(std::unique_ptr<Posted> posted);
   void flush();
   void hand_out() noexcept;
   void read_for_all(Lock& lock, std::int64_t deadline_ns);
@@ -98,6 +113,7 @@ class AskSocket {
   std::int64_t silent_until_ns_ = 0;     // asks end at once until then; 0: the daemon answers
   std::int64_t silence_ns_ = 0;          // the present interval
   std::uint64_t heard_ = 0;              // times anything was received
+  std::size_t posted_ = 0;               // in session_, at most kMostPosted
 
   std::unique_ptr<char[]> input_;        // the reader's
   std::size_t input_bytes_ = 0, input_room_ = 0;
@@ -108,7 +124,7 @@ class AskSocket {
   std::atomic<std::int64_t> offset_{0};
   std::atomic<std::size_t> max_frame_{wire::kMaxFrameDefault};
   std::atomic<std::uint32_t> number_{0};
-  std::atomic<std::uint64_t> asked_{0}, again_{0};
+  std::atomic<std::uint64_t> asked_{0}, again_{0}, lost_{0};
   std::array<std::atomic<std::string*>, kFramesKept> frames_{};
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <ctime>
 #include <exception>
+#include <memory>
 
 #include "base/clock.hpp"
 
@@ -100,6 +101,34 @@ struct ResolveCall : Call {
   }
 };
 
+struct AdmissionCall : Call {
+  AdmissionTold told;
+  AskSocket* socket = nullptr;
+  static bool on_answer(Call& call, std::string_view payload) {
+    auto& self = static_cast<AdmissionCall&>(call);
+    auto answer = wire::decode<wire::EnterAnswer>(payload);
+    if (!answer) return false;
+    self.told.admission = std::move(answer->admission);
+    self.told.request = self.request;
+    self.told.session = self.socket->session_number();
+    return true;
+  }
+};
+
+struct PresentCall : Call {
+  std::vector<std::string> tickets;
+  AskSocket* socket = nullptr;
+  std::uint32_t session = 0;
+  static bool on_answer(Call& call, std::string_view payload) {
+    auto& self = static_cast<PresentCall&>(call);
+    auto answer = wire::decode<wire::PresentAnswer>(payload);
+    if (!answer || answer->tickets.size() != self.items) return false;
+    self.tickets = std::move(answer->tickets);
+    self.session = self.socket->session_number();
+    return true;
+  }
+};
+
 struct PingCall : Call {
   std::int64_t clock_ns = 0;
   static bool on_answer(Call& call, std::string_view payload) {
@@ -190,15 +219,68 @@ AskEnd ask_refund(AskSocket& socket, const DecisionData& data, RefundTold& told,
   return end;
 }
 
-AskEnd ask_resolve(AskSocket& socket, std::string_view name, wire::Resolved& told,
+AskEnd ask_admission(AskSocket& socket, const AdmissionAsk& ask, AdmissionTold& told,
+                     std::int64_t deadline_ns) noexcept {
+  AdmissionCall call;
+  call.type = wire::MessageType::Enter;
+  call.items = static_cast<std::uint32_t>(std::max<std::size_t>(ask.limits.size(), 1));
+  call.take = AdmissionCall::on_answer;
+  call.cancels = true;
+  call.socket = &socket;
+  Frame frame(socket, call);
+  const AskEnd end = frame.run(deadline_ns, [&](std::string& bytes) {
+    const auto wait = static_cast<std::uint64_t>(std::max<std::int64_t>(ask.max_wait.count(), 0));
+    put_admission(bytes, {time_left(deadline_ns), wait}, ask);
+  });
+  if (end == AskEnd::Answered) told = std::move(call.told);
+  return end;
+}
+
+AskEnd ask_present(AskSocket& socket, const wire::Present& present,
+                   std::vector<std::string>& tickets, std::uint32_t& session,
                    std::int64_t deadline_ns) noexcept {
+  PresentCall call;
+  call.type = wire::MessageType::Present;
+  call.items = static_cast<std::uint32_t>(present.tickets.size());
+  call.take = PresentCall::on_answer;
+  call.socket = &socket;
+  Frame frame(socket, call);
+  const AskEnd end = frame.run(deadline_ns, [&](std::string& bytes) {
+    const auto payload = wire::encode(present);
+    if (payload) bytes += *payload;
+  });
+  if (end == AskEnd::Answered) {
+    tickets = std::move(call.tickets);
+    session = call.session;
+  }
+  return end;
+}
+
+bool post_outcome(AskSocket& socket, const wire::OutcomeReport& report, bool holds,
+                  std::uint32_t session) noexcept {
+  try {
+    auto posted = std::make_unique<AskSocket::Posted>();
+    posted->type = wire::MessageType::Outcome;
+    posted->quiet = !holds;              // what holds a cell is repeated until it is answered
+    posted->take = [](Call&, std::string_view payload) {
+      return wire::decode<wire::OutcomeAnswer>(payload) ? true : false;
+    };
+    put_outcome(posted->bytes, report);
+    return socket.post(posted, session);
+  } catch (const std::exception&) {
+    return false;                        // no memory for it
+  }
+}
+
+AskEnd ask_resolve(AskSocket& socket, wire::NameKind kind, std::string_view name,
+                   wire::Resolved& told, std::int64_t deadline_ns) noexcept {
   ResolveCall call;
   call.type = wire::MessageType::Resolve;
   call.take = ResolveCall::on_answer;
   Frame frame(socket, call);
   const AskEnd end = frame.run(deadline_ns, [&](std::string& bytes) {
     wire::Resolve message;
-    message.names.push_back({wire::NameKind::Limit, std::string(name)});
+    message.names.push_back({kind, std::string(name)});
     const auto payload = wire::encode(message);
     if (payload) bytes += *payload;
   });

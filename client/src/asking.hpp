@@ -6,14 +6,16 @@
 #pragma once
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include <cutwater/limit.hpp>
 
 #include "src/ask_codec.hpp"
 #include "src/ask_socket.hpp"
 #include "src/limit_state.hpp"
-#include "wire/ask_message.hpp"
+#include "wire/enter_message.hpp"
 
 namespace cutwater::client {
 
@@ -36,6 +38,23 @@ AskEnd ask_decisions(AskSocket& socket, detail::LimitState& state,
 /// set.
 AskEnd ask_enter(AskSocket& socket, std::span<const NamedAsk> asks, DecisionData& out,
                  std::size_t& index, std::int64_t deadline_ns) noexcept;
+/// ENTER of all it may have.
+/// What came of it, and the session whose tickets it has. Given up, it is cancelled.
+struct AdmissionTold {
+  wire::Admission admission;
+  std::uint32_t request = 0;
+  std::uint32_t session = 0;
+};
+AskEnd ask_admission(AskSocket& socket, const AdmissionAsk& ask, AdmissionTold& told,
+                     std::int64_t deadline_ns) noexcept;
+/// PRESENT: the tickets of a former session as they are in this one.
+AskEnd ask_present(AskSocket& socket, const wire::Present& present,
+                   std::vector<std::string>& tickets, std::uint32_t& session,
+                   std::int64_t deadline_ns) noexcept;
+/// OUTCOME of one ticket, posted: true when it is on its way in that session.
+bool post_outcome(AskSocket& socket, const wire::OutcomeReport& report, bool holds,
+                  std::uint32_t session) noexcept;
+
 /// PEEK of several limits, each by itself.
 AskEnd ask_peek(AskSocket& socket, std::span<const NamedAsk> asks, std::span<Decision> out,
                 std::int64_t deadline_ns) noexcept;
@@ -48,9 +67,9 @@ struct RefundTold {
 AskEnd ask_refund(AskSocket& socket, const DecisionData& data, RefundTold& told,
                   std::int64_t deadline_ns) noexcept;
 
-/// RESOLVE of one limit.
-AskEnd ask_resolve(AskSocket& socket, std::string_view name, wire::Resolved& told,
-                   std::int64_t deadline_ns) noexcept;
+/// RESOLVE of one name.
+AskEnd ask_resolve(AskSocket& socket, wire::NameKind kind, std::string_view name,
+                   wire::Resolved& told, std::int64_t deadline_ns) noexcept;
 
 /// PING: the daemon's clock.
 AskEnd ask_clock(AskSocket& socket, std::int64_t& clock_ns, std::int64_t deadline_ns) noexcept;

@@ -6,6 +6,7 @@
 
 #include "base/fork_page.hpp"
 #include "rule/breaker_text.hpp"
+#include "src/asked_breaker.hpp"
 #include "src/breaker_record.hpp"
 #include "src/core.hpp"
 #include "src/daemon_link.hpp"
@@ -46,6 +47,17 @@ std::string_view BreakerRefusal::breaker_name() const noexcept {
 }
 
 std::string BreakerRefusal::text() const {
+  if (told_) {
+    const std::int64_t wait = retry_after_ == kNever ? -1 : retry_after_.count();
+    return rule::refusal_text({.name = breaker_name(),
+                               .state = static_cast<rule::BreakerState>(state_),
+                               .age_ns = now_ns_,
+                               .why = why_,
+                               .process_only = process_,
+                               .some = state_ == BreakerStatus::HalfOpen ||
+                                       reason_ == Reason::Probing},
+                              wait, hint_);
+  }
   shm::BreakerInfo info;
   const bool known = place_ != nullptr &&
                      shm::read_breaker(*place_->view, place_->breaker().index, info);
@@ -104,7 +116,10 @@ void Breaker::enter_slowly(BreakerPlace* place, Nanos deadline, Entered& out) no
   BreakerRefusal& refusal = out.refusal_;
   if (place == nullptr ||
       place->seen_current.load(std::memory_order_relaxed) != place->view->current()) {
-    const detail::Found<BreakerPlace> found = detail::find_spot(*record_);
+    detail::Found<BreakerPlace> found = detail::find_spot(*record_);
+    if (found.socket != nullptr && detail::AskedBreaker::enter(*record_, deadline, out, found)) {
+      return;
+    }
     place = found.spot;
     out.degraded_ = place == nullptr || found.degraded;
     refusal.nowhere_ = static_cast<std::uint8_t>(found.why);
@@ -154,14 +169,22 @@ void Breaker::enter_slowly(BreakerPlace* place, Nanos deadline, Entered& out) no
 }
 
 bool Breaker::would_enter() const noexcept {
-  const detail::Found<BreakerPlace> found = detail::find_spot(*record_);
+  detail::Found<BreakerPlace> found = detail::find_spot(*record_);
+  if (found.socket != nullptr) {
+    const auto told = detail::AskedBreaker::look(*record_, found);
+    if (told) return told->would == 0;
+  }
   const BreakerPlace* const place = found.spot;
   if (place == nullptr) return detail::grants_nowhere(record_->link, found.why);
   return shm::look_at_breaker(*place->view, place->breaker(), place->caller()).granted;
 }
 
 BreakerStatus Breaker::state() const noexcept {
-  const detail::Found<BreakerPlace> found = detail::find_spot(*record_);
+  detail::Found<BreakerPlace> found = detail::find_spot(*record_);
+  if (found.socket != nullptr) {
+    const auto told = detail::AskedBreaker::look(*record_, found);
+    if (told) return told->state;
+  }
   const BreakerPlace* const place = found.spot;
   shm::BreakerInfo info;
   if (place == nullptr || !shm::read_breaker(*place->view, place->breaker().index, info)) {
@@ -179,7 +202,11 @@ BreakerStatus Breaker::state() const noexcept {
 }
 
 std::string Breaker::explain() const {
-  const detail::Found<BreakerPlace> found = detail::find_spot(*record_);
+  detail::Found<BreakerPlace> found = detail::find_spot(*record_);
+  if (found.socket != nullptr) {
+    auto told = detail::AskedBreaker::look(*record_, found);
+    if (told) return std::move(told->explain);
+  }
   const BreakerPlace* const place = found.spot;
   shm::BreakerInfo info;
   if (place == nullptr || !shm::read_breaker(*place->view, place->breaker().index, info)) {
@@ -195,6 +222,7 @@ std::string Breaker::explain() const {
 Call& Call::operator=(Call&& other) noexcept {
   if (this == &other) return *this;
   end();
+  detail::AskedBreaker::let_go(*this);
   place_ = other.place_;
   ticket_[0] = other.ticket_[0];
   ticket_[1] = other.ticket_[1];
@@ -208,10 +236,14 @@ Call& Call::operator=(Call&& other) noexcept {
   other.kind_ = 0;
   other.said_ = false;
   other.place_ = nullptr;
+  other.ticket_[0] = 0;
   return *this;
 }
 
-Call::~Call() { end(); }
+Call::~Call() {
+  end();
+  detail::AskedBreaker::let_go(*this);
+}
 
 void Call::end() noexcept {
   if (kind_ == 0) return;
@@ -245,7 +277,8 @@ void Call::report_value(const Outcome& outcome) noexcept {
 
 void Call::report(std::uint8_t ended, std::string_view outcome_class, std::optional<Nanos> took,
                   bool open_now, std::optional<Nanos> open_for) noexcept {
-  if (place_ == nullptr) {                           // granted without a breaker, or moved from
+  if (place_ == nullptr) {                           // asked, granted nowhere, or moved from
+    detail::AskedBreaker::report(*this, ended, outcome_class, took, open_now, open_for);
     kind_ = 0;
     return;
   }

@@ -8,6 +8,7 @@
 #include <cutwater/breaker.hpp>
 
 #include "src/named_record.hpp"
+#include "wire/ask_message.hpp"
 
 namespace cutwater::detail {
 
@@ -30,6 +31,8 @@ struct BreakerRecord : NamedRecord<BreakerRecord, BreakerPlace> {
   static constexpr std::string_view kWhat = "breaker";
   static constexpr std::string_view kMany = "breakers";
   static constexpr std::string_view kNothing = "nothing is recorded";
+  static constexpr bool kAsked = true;
+  static constexpr wire::NameKind kKind = wire::NameKind::Breaker;
   static std::vector<std::string> names(const shm::View& view);
 };
 

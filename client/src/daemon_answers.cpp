@@ -16,8 +16,19 @@ constexpr std::int64_t kRetryHintNs = 100'000'000;
 /// Of a daemon that does not tell the limit's own.
 constexpr std::uint32_t kMaxWaitingUntold = 1024;
 
-Error unknown_name(std::string_view name, const wire::Resolved& told) {
-  std::string text = "the daemon has no limit \"" + std::string(name) + "\"";
+std::string_view word_of(wire::NameKind kind) {
+  switch (kind) {
+    case wire::NameKind::Limit: return "limit";
+    case wire::NameKind::Breaker: return "breaker";
+    case wire::NameKind::Bulkhead: return "bulkhead";
+    case wire::NameKind::Guard: break;
+  }
+  return "guard";
+}
+
+Error unknown_name(wire::NameKind kind, std::string_view name, const wire::Resolved& told) {
+  std::string text = "the daemon has no " + std::string(word_of(kind)) + " \"" +
+                     std::string(name) + "\"";
   for (std::size_t i = 0; i < told.nearest.size(); ++i) {
     text += (i == 0 ? "; the nearest are " : ", ") + told.nearest[i];
   }
@@ -49,11 +60,11 @@ Result<detail::LimitState*> DaemonLink::limit(Client::Core& head, std::string_vi
   std::uint32_t max_waiting = kMaxWaitingUntold;
   if (place.socket != nullptr) {
     wire::Resolved told;
-    const AskEnd end = ask_resolve(*place.socket, name, told,
+    const AskEnd end = ask_resolve(*place.socket, wire::NameKind::Limit, name, told,
                                    boottime_ns() + settings_.ask_timeout.count());
     if (end == AskEnd::Answered) {
       on_answered();
-      if (told.code != 0) return unknown_name(name, told);
+      if (told.code != 0) return unknown_name(wire::NameKind::Limit, name, told);
       if (const wire::Value* most = told.settings.find("max_waiting")) {
         max_waiting = static_cast<std::uint32_t>(most->as_unsigned().value_or(max_waiting));
       }
@@ -66,6 +77,29 @@ Result<detail::LimitState*> DaemonLink::limit(Client::Core& head, std::string_vi
     return Error{Errc::NoDaemon, "no daemon answers: " + status().why};
   }
   return head.add_away(name, max_waiting);
+}
+
+Result<void> DaemonLink::resolve(wire::NameKind kind, std::string_view name) {
+  const Place place = this->place();
+  if (place.socket == nullptr) return {};
+  if (!wire::is_name(name)) {
+    return Error{Errc::UnknownName, "no " + std::string(word_of(kind)) +
+                                        " can have this name: 1 to 63 letters, digits and . _ : -, "
+                                        "the first a letter or a digit"};
+  }
+  wire::Resolved told;
+  const AskEnd end = ask_resolve(*place.socket, kind, name, told, ask_deadline_ns());
+  if (end == AskEnd::Failed) {
+    return Error{Errc::NotPermitted, "the daemon does not answer what this " +
+                                         std::string(word_of(kind)) + " is"};
+  }
+  if (end != AskEnd::Answered) {
+    on_unanswered(end, *place.socket);
+    return {};
+  }
+  on_answered();
+  if (told.code != 0) return unknown_name(kind, name, told);
+  return {};
 }
 
 void DaemonLink::answer_absent(detail::LimitState& state, std::string_view key, const Ask& ask,

@@ -297,6 +297,10 @@ void DaemonLink::say_breakers_unasked() noexcept {
   saying_.unlock();
 }
 
+std::int64_t DaemonLink::ask_deadline_ns() const noexcept {
+  return boottime_ns() + settings_.ask_timeout.count();
+}
+
 ClientStatus DaemonLink::status() const {
   ClientStatus out;
   const AskSocket* const socket = socket_.load(std::memory_order_acquire);
@@ -304,6 +308,7 @@ ClientStatus DaemonLink::status() const {
   out.asked = socket != nullptr ? socket->asked() : 0;
   out.degraded = degraded_.load(std::memory_order_relaxed);
   out.late = late_.load(std::memory_order_relaxed);
+  out.unreported = asked_calls_.lost() + (socket != nullptr ? socket->posted_lost() : 0);
   out.attached = attached_.load(std::memory_order_relaxed) + (socket ? socket->made_again() : 0);
   while (!saying_.try_lock()) sched_yield();
   out.why = why_;

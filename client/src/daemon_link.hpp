@@ -25,8 +25,10 @@
 #include <cutwater/limit.hpp>
 
 #include "src/ask_socket.hpp"
+#include "src/asked_calls.hpp"
 #include "src/attach.hpp"
 #include "src/elsewhere.hpp"
+#include "src/life_lock.hpp"
 #include "src/settings.hpp"
 
 namespace cutwater::client {
@@ -36,16 +38,6 @@ inline constexpr std::int64_t kPauseMostNs = 1'000'000'000;
 /// Memories one client may go through; beyond, it asks over the socket.
 inline constexpr int kMostMemories = 64;
 inline constexpr int kLinesAtOnce = 10;
-
-/// One holder at a time within one process; a forked child finds it free whatever its parent did.
-class LifeLock {
- public:
-  bool try_lock() noexcept;
-  void unlock() noexcept { holder_.store(0, std::memory_order_release); }
-
- private:
-  std::atomic<std::uint64_t> holder_{0};      // its process_life()
-};
 
 class DaemonLink {
  public:
@@ -71,6 +63,10 @@ class DaemonLink {
   /// Client::limit() of a client whose core has no memory to look in.
   Result<detail::LimitState*> limit(Client::Core& head, std::string_view name);
 
+  /// Asks the daemon over the socket whether it knows that name. An error: it does not, or may not
+  /// say; without an answer it may.
+  Result<void> resolve(wire::NameKind kind, std::string_view name);
+
   /// Which core its Client stands on.
   void set_head(Client::Core& head) noexcept { head_ = &head; }
 
@@ -85,6 +81,10 @@ class DaemonLink {
   }
   /// How long a refused caller does well to wait before it asks again.
   std::int64_t absent_retry_ns() const noexcept;
+  /// Calls and places that are held over the socket.
+  AskedCalls& asked_calls() noexcept { return asked_calls_; }
+  /// By when an ask that begins now must be answered, on CLOCK_BOOTTIME.
+  std::int64_t ask_deadline_ns() const noexcept;
   /// A breaker met a client that asks over the socket: one line, once.
   void say_breakers_unasked() noexcept;
   void count_degraded() noexcept { degraded_.fetch_add(1, std::memory_order_relaxed); }
@@ -119,6 +119,7 @@ class DaemonLink {
   Client::Core* head_ = nullptr;
   std::atomic<Client::Core*> memory_{nullptr};
   std::atomic<AskSocket*> socket_{nullptr};
+  AskedCalls asked_calls_;
   std::atomic<Cores*> cores_{nullptr};
   std::atomic<Inherited*> inherited_{nullptr};
 

@@ -108,12 +108,15 @@ Found<typename Record::SpotType> find_spot(Record& record) noexcept {
     record.at.store(at, std::memory_order_release);
     if (now.memory != nullptr) return {.spot = at};
     if (link.settings().off) return {.why = Nowhere::Off};
-    // Never kept in `at`: the way back to the shared memory is looked for at each ask.
-    Client::Core* const own = link.in_process();
-    at = own == nullptr ? nullptr : spot_in(record, *own);
-    const bool asks = now.socket != nullptr;
-    if (asks) link.say_breakers_unasked();
-    return {at, asks ? Nowhere::Socket : Nowhere::Absent, at != nullptr};
+    if constexpr (Record::kAsked) {
+      if (now.socket != nullptr) return {.socket = now.socket};
+    }
+    auto found = absent_spot(record);
+    if (now.socket != nullptr) {
+      link.say_breakers_unasked();
+      found.why = Nowhere::Socket;
+    }
+    return found;
   }
   if (at == nullptr) return {};
   // acquire: pairs with the release in resolve().
@@ -121,6 +124,16 @@ Found<typename Record::SpotType> find_spot(Record& record) noexcept {
     at->resolve(record.name_view);
   }
   return {.spot = at->index() == shm::kNoLine ? nullptr : at};
+}
+
+template <class Record>
+Found<typename Record::SpotType> absent_spot(Record& record) noexcept {
+  client::DaemonLink& link = *record.link;
+  if (link.settings().off) return {.why = Nowhere::Off};
+  // Never kept in `at`: the way back to the shared memory is looked for at each ask.
+  Client::Core* const own = link.in_process();
+  auto* const at = own == nullptr ? nullptr : spot_in(record, *own);
+  return {.spot = at, .why = Nowhere::Absent, .degraded = at != nullptr};
 }
 
 // ---- nowhere ------------------------------------------------------------------------------------
@@ -176,6 +189,11 @@ Result<Record*> named_record(std::atomic<Record*>& list, std::string_view name, 
     asks = now.memory == nullptr && now.socket != nullptr;
     fails = core == nullptr && !settings.off && settings.if_absent == IfAbsent::Fail;
   }
+  if (asks && Record::kAsked) {
+    const auto known = link->resolve(Record::kKind, name);
+    if (!known) return known.error();
+    asks = fails = false;
+  }
   if (asks && fails) {
     const std::string why = link->status().why;
     return Error{Errc::Unsupported, std::string(Record::kWhat) + " \"" + shown_name(name) +
@@ -218,6 +236,7 @@ Result<Record*> named_record(std::atomic<Record*>& list, std::string_view name, 
 
 // Both kinds there are.
 template Found<BreakerPlace> find_spot(BreakerRecord&) noexcept;
+template Found<BreakerPlace> absent_spot(BreakerRecord&) noexcept;
 template std::string nowhere_text(const BreakerRecord&, Nowhere);
 template Result<BreakerRecord*> named_record(std::atomic<BreakerRecord*>&, std::string_view,
                                              Client::Core&, client::DaemonLink*);

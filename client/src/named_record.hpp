@@ -5,7 +5,8 @@
 // its spots: what is under way ends there.
 //
 // A Spot has, besides what is below: static shm ref find(view, name); resolve(name), which reads
-// anew what depends on the rules. A Record has words for what it is.
+// anew what depends on the rules. A Record has words for what it is, and says whether it is asked
+// over the socket (kAsked) and as what (kKind).
 // Thread safety: as marked at each member; every function from any thread.
 #pragma once
 #include <atomic>
@@ -21,6 +22,7 @@
 #include "src/thread_counter.hpp"
 
 namespace cutwater::client {
+class AskSocket;
 class DaemonLink;
 }
 
@@ -81,11 +83,15 @@ struct Found {
   Spot* spot = nullptr;                          ///< nullptr: nowhere, grants_nowhere() answers
   Nowhere why = Nowhere::Gone;                   ///< of no spot, and of a degraded one
   bool degraded = false;                         ///< in IfAbsent::InProcess's own memory
+  client::AskSocket* socket = nullptr;           ///< ask there; nothing else is told then
 };
 /// Looks the name up again: other rules, another memory. May attach, as DaemonLink::place().
 /// For BreakerRecord and BulkheadRecord.
 template <class Record>
 Found<typename Record::SpotType> find_spot(Record& record) noexcept;
+/// What answers while no daemon does. For the same.
+template <class Record>
+Found<typename Record::SpotType> absent_spot(Record& record) noexcept;
 
 /// What a name without a spot answers: true = every call is granted and nothing is kept.
 bool grants_nowhere(const client::DaemonLink* link, Nowhere why) noexcept;

@@ -30,13 +30,13 @@ class DaemonBreaker : public testing::Test {
 
   /// A process of its own that opens a client and does `work`; it then waits to be killed.
   template <class Work>
-  pid_t process(Work work) {
+  pid_t process(Work work, const std::string& how = "") {
     int ready[2];
     if (pipe(ready) != 0) return -1;
     const pid_t child = fork();
     if (child == 0) {
       alarm(60);
-      auto client = Client::open(place.address());
+      auto client = Client::open(place.address() + how);
       const bool fine = client && work(*client);
       const char word = fine ? 'y' : 'n';
       if (write(ready[1], &word, 1) != 1) _exit(1);
@@ -103,18 +103,101 @@ TEST_F(DaemonBreaker, C082_ARestartForgetsNothing) {
   EXPECT_EQ(fresh.breaker("patient").value().state(), BreakerStatus::Open);
 }
 
-TEST_F(DaemonBreaker, OverTheSocketItIsUnsupportedAndMappedItWorks) {
+TEST_F(DaemonBreaker, OverTheSocketEverythingReadsAsMapped) {
+  DaemonProcess daemon(place, {.arguments = {"--clock=stepped"}});
+  ASSERT_TRUE(daemon.ready()) << daemon.log();
+  auto mapping = Client::open(place.address()).value();
+  auto asking = Client::open(place.address() + "?ask").value();
+  ASSERT_EQ(asking.status().way, ClientWay::Socket);
+  Breaker mapped = mapping.breaker("patient").value();
+  Breaker asked = asking.breaker("patient").value();
+  const auto unknown = asking.breaker("patent");
+  EXPECT_EQ(unknown.error().code(), Errc::UnknownName);
+  EXPECT_NE(unknown.error().text().find("patient"), std::string::npos) << unknown.error().text();
+  const auto expect_same = [&] {
+    const auto one = mapped.try_enter(), other = asked.try_enter();
+    ASSERT_EQ(one.granted(), other.granted());
+    EXPECT_EQ(mapped.explain(), asked.explain());
+    EXPECT_EQ(mapped.state(), asked.state());
+    EXPECT_EQ(mapped.would_enter(), asked.would_enter());
+    if (one) return;
+    EXPECT_EQ(one.refusal().text(), other.refusal().text());
+    EXPECT_EQ(one.refusal().reason(), other.refusal().reason());
+    EXPECT_EQ(one.refusal().retry_after(), other.refusal().retry_after());
+    EXPECT_EQ(one.refusal().is_hint(), other.refusal().is_hint());
+  };
+  expect_same();
+
+  asked.try_enter()->failed("timeout");              // one opinion for all
+  EXPECT_TRUE(eventually([&] { return mapped.state() == BreakerStatus::Open; }));
+
+  expect_same();
+  EXPECT_EQ(mapped.try_enter().refusal().text(),
+            "breaker 'patient' is OPEN since 0 ns (failure rate 100 % of 1 call), does not permit "
+            "calls, retry after 3600 s");
+  EXPECT_EQ(asking.status().unreported, 0U);
+}
+
+/// The only probe of the breaker, held by `breaker`'s client.
+Call take_probe(Breaker& breaker) {
+  Call held;
+  EXPECT_TRUE(eventually([&] {
+    auto entered = breaker.try_enter();
+    if (!entered) return false;
+    if (!entered->is_probe()) {
+      entered->failed("timeout");
+      return false;
+    }
+    held = entered.take();
+    return true;
+  }));
+  return held;
+}
+
+TEST_F(DaemonBreaker, S44_AProbeOfAKilledProcessComesBackAsked) {
   DaemonProcess daemon(place);
   ASSERT_TRUE(daemon.ready()) << daemon.log();
+  auto client = Client::open(place.address()).value();
+  Breaker fraud = client.breaker("fraud").value();
+  const pid_t prober = process(
+      [](Client& other) {
+        static Call held;
+        Breaker same = other.breaker("fraud").value();
+        held = take_probe(same);
+        return held.is_probe();
+      },
+      "?ask");
+  EXPECT_EQ(fraud.try_enter().refusal().reason(), Reason::Probing);
+
+  end(prober);
+
+  EXPECT_TRUE(eventually([&] {
+    auto entered = fraud.try_enter();
+    if (entered) entered->succeeded();
+    return fraud.state() == BreakerStatus::Closed;
+  }));
+}
+
+TEST_F(DaemonBreaker, AProbeOverTheSocketIsPresentedToTheNextDaemon) {
+  auto daemon = std::make_unique<DaemonProcess>(place);
+  ASSERT_TRUE(daemon->ready()) << daemon->log();
   auto asking = Client::open(place.address() + "?ask").value();
+  Breaker asked = asking.breaker("fraud").value();
+  Call probe = take_probe(asked);
+  ASSERT_TRUE(probe.is_probe());
+  daemon->kill(SIGKILL);
+  daemon = std::make_unique<DaemonProcess>(place);
+  ASSERT_TRUE(daemon->ready()) << daemon->log();
+  auto mapping = Client::open(place.address()).value();
+  Breaker mapped = mapping.breaker("fraud").value();
+  EXPECT_EQ(mapped.try_enter().refusal().reason(), Reason::Probing) << "kept for the grace";
 
-  const auto known = asking.breaker("fraud");
-  const auto unknown = asking.breaker("no-such-breaker");
+  EXPECT_TRUE(eventually([&] { return asked.would_enter() == false && asked.state() ==
+                                      BreakerStatus::HalfOpen; }));
+  probe.succeeded();
 
-  EXPECT_EQ(known.error().code(), Errc::Unsupported);
-  EXPECT_NE(known.error().text().find("access.map"), std::string::npos) << known.error().text();
-  EXPECT_EQ(unknown.error().code(), Errc::Unsupported);
-  EXPECT_TRUE(Client::open(place.address()).value().breaker("fraud"));
+  EXPECT_TRUE(eventually([&] { return mapped.state() == BreakerStatus::Closed; }));
+  EXPECT_EQ(asking.status().unreported, 0U);
 }
 
 TEST_F(DaemonBreaker, WhoAnsweredByItselfSharesTheOpinionOfADaemonThatCame) {

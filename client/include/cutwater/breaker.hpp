@@ -20,10 +20,15 @@
 // same Breaker; Calls it inherited are its parent's and end there without a word. A probe held by a
 // forked child comes back by its result or its deadline: the child has no row of its own by which
 // the daemon would notice its death.
-// Breakers are asked in mapped memory. Without one - no daemon, a client that asks over the socket,
-// CUTWATER_ENABLED=false - nothing is recorded and the program's choice answers, degraded(): Off
-// and IfAbsent::Allow grant; Fail and Deny refuse, Reason::Degraded with a hint; InProcess asks the
-// breaker of ClientOptions::in_process, which records in this process, and refuses without one.
+// A client that asks over the socket asks its daemon: the same answers, each within
+// ClientOptions::ask_timeout. Outcomes are sent at once and not waited for; that of a probe is
+// repeated until the daemon has it, others may be lost with their connection. One that could not be
+// told is counted, ClientStatus::unreported. After a restart of the daemon whoever asks next first
+// presents the calls under way; it keeps their probes for 5 s.
+// Without memory and daemon, or with CUTWATER_ENABLED=false, nothing is recorded and the program's
+// choice answers, degraded(): Off and IfAbsent::Allow grant; Fail and Deny refuse, Reason::Degraded
+// with a hint; InProcess asks the breaker of ClientOptions::in_process, which records in this
+// process, and refuses without one.
 #pragma once
 #include <cstdint>
 #include <exception>
@@ -45,6 +50,7 @@
 namespace cutwater {
 
 namespace detail {
+struct AskedBreaker;
 struct BreakerRecord;
 struct BreakerPlace;
 struct EnterParts;
@@ -60,6 +66,8 @@ CUTWATER_EXPORT std::string_view name_of(BreakerStatus state) noexcept;
 /// Why a call was not admitted, and when to come back.
 class CUTWATER_EXPORT BreakerRefusal {
  public:
+  BreakerRefusal() noexcept { why_[0] = 0; }
+
   /// Open, Probing (half-open and every probe is out, or a ramp), Degraded (no mapped memory, or
   /// the breaker is gone; text() says which and what to do).
   Reason reason() const noexcept { return reason_; }
@@ -76,6 +84,7 @@ class CUTWATER_EXPORT BreakerRefusal {
 
  private:
   friend class Breaker;
+  friend struct detail::AskedBreaker;
   friend struct detail::EnterParts;
   Reason reason_ = Reason::Degraded;
   BreakerStatus state_ = BreakerStatus::Closed;
@@ -86,6 +95,10 @@ class CUTWATER_EXPORT BreakerRefusal {
   std::int64_t now_ns_ = 0;
   const detail::BreakerRecord* record_ = nullptr;
   const detail::BreakerPlace* place_ = nullptr;
+  // Told over the socket: now_ns_ is the age of the state, < 0 unknown, and this what brought it
+  // there, with a 0 behind it; the bytes behind that are nobody's.
+  bool told_ = false;
+  char why_[94];
 };
 
 /// One admitted attempt. Moves, is never copied; a moved-from Call is empty: used().
@@ -120,6 +133,7 @@ class CUTWATER_EXPORT Call {
 
  private:
   friend class Breaker;
+  friend struct detail::AskedBreaker;
   friend struct detail::EnterParts;
   void report(std::uint8_t ended, std::string_view outcome_class, std::optional<Nanos> took,
               bool open_now, std::optional<Nanos> open_for) noexcept;
@@ -127,7 +141,7 @@ class CUTWATER_EXPORT Call {
   void report_value(const Outcome& outcome) noexcept;
 
   detail::BreakerPlace* place_ = nullptr;
-  std::uint64_t ticket_[2] = {};
+  std::uint64_t ticket_[2] = {};     // without a place: [0] is an AskedCall, or 0
   std::uint64_t life_ = 0;           // process_life() of the grant
   std::int64_t start_ns_ = 0;
   std::uint32_t epoch_ = 0;
@@ -152,6 +166,7 @@ class CUTWATER_EXPORT Entered {
 
  private:
   friend class Breaker;
+  friend struct detail::AskedBreaker;
   friend struct detail::EnterParts;
   bool granted_ = false;
   bool degraded_ = false;
@@ -205,6 +220,7 @@ class CUTWATER_EXPORT Breaker {
 
  private:
   friend class Client;
+  friend struct detail::AskedBreaker;
   friend struct detail::EnterParts;
   explicit Breaker(detail::BreakerRecord* record) noexcept : record_(record) {}
   void enter_slowly(detail::BreakerPlace* place, Nanos deadline, Entered& out) noexcept;

@@ -140,6 +140,10 @@ void AskDaemon::on_frame(Link& link, const wire::Frame& frame) {
       answer = session.answers[header.request] = execute(session, frame);
     }
   }
+  if ((header.flags & wire::kFlagQuiet) != 0) {
+    ++quiet;
+    return;
+  }
   if (silent) return;
   send(link, {.type = answer_of(header.type), .request = header.request}, answer);
   if (goaway_after >= 0 && goaway_after-- == 0) {
@@ -177,16 +181,17 @@ void AskDaemon::on_hello(Link& link, const wire::Frame& frame) {
 }
 
 std::string AskDaemon::execute(Session& session, const wire::Frame& frame) {
-  if (frame.header.type == wire::MessageType::Resolve) {
-    wire::ResolveAnswer out;
-    const auto resolve = wire::decode<wire::Resolve>(frame.payload);
-    for (const auto& asked : resolve->names) {
-      wire::Resolved& told = out.names.emplace_back();
-      if (limits.contains(asked.name)) continue;
-      told.code = static_cast<std::uint16_t>(wire::ItemError::UnknownName);
-      told.nearest.assign(limits.begin(), limits.end());
+  switch (frame.header.type) {
+    case wire::MessageType::Resolve: return resolve(*wire::decode<wire::Resolve>(frame.payload));
+    case wire::MessageType::Enter: {
+      const auto asked = wire::decode<wire::Enter>(frame.payload);
+      if (asked && asked->breaker) return enter(*asked);
+      break;
     }
-    return payload_of(out);
+    case wire::MessageType::Outcome: return end(*wire::decode<wire::Outcome>(frame.payload));
+    case wire::MessageType::Present: return present(*wire::decode<wire::Present>(frame.payload));
+    case wire::MessageType::Cancel: ++cancels; return payload_of(wire::CancelAnswer{});
+    default: break;
   }
   if (frame.header.type == wire::MessageType::Refund) {
     return refund(session, *wire::decode<wire::Refund>(frame.payload));
@@ -210,6 +215,69 @@ std::string AskDaemon::execute(Session& session, const wire::Frame& frame) {
     }
   }
   return look ? payload_of(wire::PeekAnswer{out.decisions}) : payload_of(out);
+}
+
+std::string AskDaemon::resolve(const wire::Resolve& asked) {
+  wire::ResolveAnswer out;
+  for (const auto& name : asked.names) {
+    const std::set<std::string>& known = name.kind == wire::NameKind::Breaker ? breakers : limits;
+    wire::Resolved& told = out.names.emplace_back();
+    if (known.contains(name.name)) {
+      told.settings.set("state", open ? 2U : 1U);
+      told.settings.set("would", open ? 5U : 0U);
+      told.settings.set("explain", "as the daemon says");
+      continue;
+    }
+    told.code = static_cast<std::uint16_t>(wire::ItemError::UnknownName);
+    told.nearest.assign(known.begin(), known.end());
+  }
+  return payload_of(out);
+}
+
+std::string AskDaemon::enter(const wire::Enter& asked) {
+  wire::EnterAnswer out;
+  wire::Admission& told = out.admission;
+  if (!breakers.contains(*asked.breaker)) {
+    told = wire::Admission::error(wire::ItemError::UnknownName, "no such breaker");
+  } else if (open) {
+    told.reason = 5;
+    told.part = wire::Part::Breaker;
+    told.state = wire::BreakerWord::Open;
+    told.retry_after_ns = 2'000'000'000;
+    told.since_ns = 3'200'000'000;
+    told.why = "failure rate 60 % of 10 calls";
+  } else {
+    told.state = probes ? wire::BreakerWord::HalfOpen : wire::BreakerWord::Closed;
+    if (probes) told.flags = wire::kAnswerHolds;
+    told.ticket = "ticket " + std::to_string(++tickets_made_);
+  }
+  return payload_of(out);
+}
+
+std::string AskDaemon::end(const wire::Outcome& outcome) {
+  outcomes_.insert(outcomes_.end(), outcome.reports.begin(), outcome.reports.end());
+  return payload_of(wire::OutcomeAnswer{std::vector<std::uint16_t>(outcome.reports.size())});
+}
+
+std::string AskDaemon::present(const wire::Present& asked) {
+  presented += asked.tickets.size();
+  wire::PresentAnswer out;
+  for (const std::string& ticket : asked.tickets) out.tickets.push_back(ticket + " again");
+  return payload_of(out);
+}
+
+std::vector<wire::OutcomeReport> AskDaemon::outcomes() {
+  const std::lock_guard lock(mutex_);
+  return outcomes_;
+}
+
+bool AskDaemon::wait_outcomes(std::size_t count) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (outcomes().size() < count) {
+    if (std::chrono::steady_clock::now() > until) return false;
+    std::this_thread::yield();
+  }
+  return true;
 }
 
 wire::DecisionAnswer AskDaemon::decide(const std::string& limit, const wire::Item& item,

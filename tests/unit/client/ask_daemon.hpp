@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "unit/client/fake_daemon.hpp"
-#include "wire/ask_message.hpp"
+#include "wire/enter_message.hpp"
 
 namespace cutwater::test {
 
@@ -35,6 +35,9 @@ class AskDaemon {
   std::vector<int> files;                        ///< sent with every WELCOME, not closed here
   std::set<std::string> limits{"api"};
   std::uint64_t tokens = 1'000'000;
+  std::set<std::string> breakers{"fraud"};
+  std::atomic<bool> open{false};                 ///< breakers refuse: OPEN for 2 s, since 3.2 s
+  std::atomic<bool> probes{false};               ///< what they grant holds a cell
   std::atomic<bool> silent{false};               ///< takes requests and answers none
   std::atomic<bool> resumes{true};               ///< false: every session is unknown
   std::atomic<int> busy{0};                      ///< so many requests are answered BUSY
@@ -50,6 +53,11 @@ class AskDaemon {
   std::uint64_t executed(const std::string& limit, const std::string& key);
   std::uint64_t executed_in_all();
   std::uint64_t most_items_waiting() { return most_waiting_.load(); }
+  /// Tickets' ends as they came, repeats dropped.
+  std::vector<wire::OutcomeReport> outcomes();
+  /// Waits until there are so many.
+  bool wait_outcomes(std::size_t count);
+  std::atomic<std::uint64_t> quiet{0}, presented{0}, cancels{0};
   std::atomic<std::uint64_t> hellos{0}, requests{0}, repeats{0}, refunds{0}, faults{0};
 
  private:
@@ -73,6 +81,10 @@ class AskDaemon {
   std::string execute(Session& session, const wire::Frame& frame);
   wire::DecisionAnswer decide(const std::string& limit, const wire::Item& item, bool write);
   std::string refund(Session& session, const wire::Refund& refund);
+  std::string enter(const wire::Enter& asked);
+  std::string resolve(const wire::Resolve& asked);
+  std::string end(const wire::Outcome& outcome);
+  std::string present(const wire::Present& asked);
   void send(Link& link, const wire::FrameHeader& header, std::string_view payload);
   void write(Link& link);
 
@@ -85,7 +97,8 @@ class AskDaemon {
 
   std::mutex mutex_;                             // what follows
   std::map<std::string, Session> sessions_;
-  std::uint64_t runs_ = 0, tokens_made_ = 0;
+  std::uint64_t runs_ = 0, tokens_made_ = 0, tickets_made_ = 0;
+  std::vector<wire::OutcomeReport> outcomes_;
   std::map<std::pair<std::string, std::string>, std::uint64_t> spent_;
 };
 

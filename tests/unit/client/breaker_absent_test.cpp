@@ -20,11 +20,6 @@ class BreakerAbsent : public AskTest {
     if (choice == IfAbsent::InProcess) wanted.in_process = kOwn;
     return Client::open(kNowhere, wanted).value();
   }
-  Client asking(IfAbsent choice) {
-    ClientOptions wanted = options(choice);
-    if (choice == IfAbsent::InProcess) wanted.in_process = kOwn;
-    return open(wanted);
-  }
   /// Every call is granted whatever is reported, and says that nobody counts it.
   static void expect_granting(Breaker breaker) {
     for (int i = 0; i < 50; ++i) {
@@ -114,49 +109,20 @@ TEST_F(BreakerAbsent, NoNameIsNoName) {
   EXPECT_EQ(client.breaker(std::string(64, 'x')).error().code(), Errc::UnknownName);
 }
 
-TEST_F(BreakerAbsent, OverTheSocketFailIsUnsupportedWithTheRemedy) {
-  Client client = asking(IfAbsent::Fail);
-  ASSERT_EQ(client.status().way, ClientWay::Socket);
-  const auto refused = client.breaker("fraud");
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code(), Errc::Unsupported);
-  EXPECT_EQ(refused.error().text(),
-            "breaker \"fraud\": this client asks its daemon over the socket, and breakers are "
-            "asked in mapped memory only; let this process map the memory (access.map, an address "
-            "without ?ask)");
-}
-
-TEST_F(BreakerAbsent, OverTheSocketTheReasonOfTheDaemonIsTold) {
-  daemon.welcome.why = "uid 1000 is not in access.map";
-  auto client = Client::open(daemon.address(), options(IfAbsent::Fail));
-  ASSERT_TRUE(client) << client.error().text();
-  const auto refused = client->breaker("fraud");
-  EXPECT_EQ(refused.error().code(), Errc::Unsupported);
-  EXPECT_NE(refused.error().text().find("it asks because: uid 1000 is not in access.map"),
-            std::string::npos) << refused.error().text();
-}
-
-TEST_F(BreakerAbsent, OverTheSocketEveryOtherChoiceAnswersAndSaysSoOnce) {
-  Client allowing = asking(IfAbsent::Allow);
-  expect_granting(allowing.breaker("fraud").value());
-  ASSERT_TRUE(allowing.breaker("second"));
-  ASSERT_EQ(lines.size(), 2U) << "the way, and the breakers";
-  EXPECT_EQ(lines[1],
-            "client \"asker\" asks over the socket, where breakers are not asked: they are "
-            "answered by if_absent: allow; to share them let this process map the memory "
-            "(access.map)");
-  EXPECT_EQ(allowing.status().way, ClientWay::Socket) << "limits go on over the socket";
-
-  Client denying = asking(IfAbsent::Deny);
-  Breaker refused = denying.breaker("fraud").value();
-  expect_refusing(refused);
-  EXPECT_EQ(refused.try_enter().refusal().text(),
-            "breaker 'fraud' cannot be asked; if_absent: deny, every call is refused: this client "
-            "asks its daemon over the socket, and breakers are asked in mapped memory only; let "
-            "this process map the memory (access.map, an address without ?ask)");
-
-  Client own = asking(IfAbsent::InProcess);
-  expect_in_process(own.breaker("fraud").value());
+TEST_F(BreakerAbsent, OfADaemonThatDoesNotAnswerEachChoiceAnswers) {
+  for (const IfAbsent choice : {IfAbsent::Allow, IfAbsent::Deny, IfAbsent::InProcess}) {
+    ClientOptions wanted = options(choice, 20ms);
+    if (choice == IfAbsent::InProcess) wanted.in_process = kOwn;
+    Client client = open(wanted);
+    Breaker breaker = client.breaker("fraud").value();
+    EXPECT_FALSE(breaker.try_enter().degraded());
+    daemon.silent = true;
+    if (choice == IfAbsent::Allow) expect_granting(breaker);
+    if (choice == IfAbsent::Deny) expect_refusing(breaker);
+    if (choice == IfAbsent::InProcess) expect_in_process(breaker);
+    EXPECT_GE(client.status().degraded, 1U);
+    daemon.silent = false;
+  }
 }
 
 }  // namespace
