@@ -23,8 +23,10 @@ void BreakerPlace::resolve(std::string_view name) noexcept {
   if (there) shm::join_breaker(*view, found, caller());
   const bool slow_on = info.numbers.slow_ppm != rule::kOffPpm;
   measures.store(there && slow_on, std::memory_order_relaxed);
-  const bool off = (info.numbers.flags & rule::kBreakerSwitchedOff) != 0;
-  plain.store(there && !off, std::memory_order_relaxed);
+  // Switched off, or a call takes a cell while it runs: then more than the state word is asked.
+  const bool special =
+      (info.numbers.flags & (rule::kBreakerSwitchedOff | rule::kBreakerHanging)) != 0;
+  plain.store(there && !special, std::memory_order_relaxed);
   // release: whoever finds these rules named finds what was stored above.
   seen_current.store(current, std::memory_order_release);
 }

@@ -46,7 +46,7 @@ struct NamedSpot {
   // Single words that racing threads store alike.
   std::atomic<std::uint64_t> ref{0};             ///< incarnation:32 | index:32
   std::atomic<std::uint64_t> seen_current{kNoCurrent};   ///< rules under which `ref` was found
-  std::atomic<bool> plain{false};                ///< there, and not switched off
+  std::atomic<bool> plain{false};                ///< there, and its short way is enough
 
   std::uint32_t index() const noexcept {
     return static_cast<std::uint32_t>(ref.load(std::memory_order_relaxed));

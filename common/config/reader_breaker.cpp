@@ -128,14 +128,6 @@ void Reader::finish_window(const Block& block, const MergedRows& merged, Breaker
 void Reader::check_breaker(const Block& block, const MergedRows& merged,
                            const BreakerSettings& settings) {
   const std::string& path = block.record.path;
-  if (settings.count_hanging) {
-    // Said before what rule::check asks of it: that remedy would lead here.
-    const auto hanging = merged.find(row("count-hanging-calls"));
-    fail(hanging != merged.end() ? tree_.at(hanging->second.leaf->value).place : block.record.key,
-         path + ".count-hanging-calls",
-         "true is not in this version; write false, or leave it out");
-    return;
-  }
   const auto decision = merged.find(row("half-open-decision"));
   const bool rate = settings.half_open_rule == rule::HalfOpenRule::Rate ||
                     settings.half_open_rule == rule::HalfOpenRule::RateOver;

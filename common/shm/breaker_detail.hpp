@@ -3,8 +3,10 @@
 // to move its state. Not for anybody else.
 #pragma once
 #include <cstdint>
+#include <span>
 
 #include "base/guard.hpp"
+#include "rule/breaker_users.hpp"
 #include "shm/breaker.hpp"
 #include "shm/breaker_ring.hpp"
 
@@ -30,6 +32,8 @@ struct BreakerParts {
   std::uint32_t probe_count = 0;
   BreakerUser* users = nullptr;
   std::uint32_t user_count = 0;
+  Word16* hanging = nullptr;         ///< cells of calls in flight
+  std::uint32_t hanging_count = 0;   ///< 0: not counted
 
   const rule::BreakerNumbers& numbers() const noexcept { return config.numbers; }
   bool is_time() const noexcept {
@@ -87,7 +91,7 @@ struct Judged {
   std::int64_t now = 0;              ///< 0 = the clock was not read
 };
 /// Opens, or tells METRICS_ONLY's would_open, when the rule says so for this window.
-void judge_window(const BreakerParts& parts, const rule::BreakerWindow& window, Judged judged,
+void judge_window(const BreakerParts& parts, rule::BreakerWindow window, Judged judged,
                   const BreakerCaller& caller) noexcept;
 
 /// By when a probe must have reported.
@@ -123,6 +127,33 @@ rule::ProbeResults collect_probes(const BreakerParts& parts, std::uint32_t epoch
 enum class Lapsed : std::uint8_t { No, Reclaimed, Expired, Changed };
 Lapsed lapse_probe(const BreakerParts& parts, Word16* place, Word16 seen, std::int64_t now,
                    StripeHandle stripe) noexcept;
+
+/// True when the row that a cell names is known to be gone.
+bool owner_is_dead(const View& view, const ProbeCell& cell) noexcept;
+
+// Calls in flight (shm/breaker_hanging.cpp).
+/// Puts a call just granted in `call.epoch` into a cell; none free, or a caller without a row:
+/// counted as untracked.
+void track_call(const BreakerParts& parts, const BreakerCaller& caller, std::int64_t now,
+                BreakerCall& call) noexcept;
+/// Gives its cell back, before its outcome is recorded.
+void untrack_call(const BreakerParts& parts, const BreakerCall& call) noexcept;
+/// Calls of `epoch` out for longer than the slow threshold: looked up at most once per ms, and anew
+/// whenever one of them ended. Cells of the dead are freed.
+std::uint32_t hanging_calls(const BreakerParts& parts, std::uint32_t epoch, std::int64_t now,
+                            StripeHandle stripe) noexcept;
+/// The same, looked up without a write.
+std::uint32_t count_hanging(const BreakerParts& parts, std::uint32_t epoch,
+                            std::int64_t now) noexcept;
+/// Adds them to the counts of the users whose rows hold them.
+void add_hanging(const BreakerParts& parts, std::uint32_t epoch, std::int64_t now,
+                 std::span<rule::UserCounts> users) noexcept;
+/// What was looked up before is not believed any more: a call that it counted has ended, or the
+/// dead are to be found now.
+void forget_look(const BreakerParts& parts) noexcept;
+/// Opens a breaker whose window and calls in flight ask for it.
+void judge_hanging(const BreakerParts& parts, std::int64_t now,
+                   const BreakerCaller& caller) noexcept;
 
 void count_duration(const View& view, StripeHandle stripe, std::uint32_t index,
                     std::int64_t duration_ns) noexcept;

@@ -144,15 +144,23 @@ BreakerEntry enter_any(BreakerParts& parts, const BreakerCaller& caller,
   for (int round = 0; round < kBreakerRounds; ++round) {
     const Word16 seen = state_of(parts);
     const BreakerWord word = unpack_breaker(seen);
+    const bool tracked = parts.hanging_count != 0;
     BreakerEntry entry;
     if (word.state == BreakerState::Closed && word.views &&
         enter_by_view(parts, word, caller, deadline_ns, true, entry)) {
       return entry;
     }
-    if (word.state == BreakerState::Closed && !word.ramping) {
+    if (word.state == BreakerState::Closed && !word.ramping && !tracked) {
       return granted(CallKind::Window, word.epoch, 0);
     }
     const std::int64_t now = view.clock.now();
+    if (tracked) {
+      judge_hanging(parts, now, caller);
+      if (epoch_of(state_of(parts).lo) != word.epoch) continue;
+      if (word.state == BreakerState::Closed && !word.ramping) {
+        return granted(CallKind::Window, word.epoch, now);
+      }
+    }
     NextState next;
     if (due_step(parts, word, now, next)) {
       move_breaker(parts, seen, next, now, caller.row);
@@ -197,8 +205,10 @@ BreakerEntry enter_breaker(const View& view, BreakerRef ref, const BreakerCaller
   if ((parts.numbers().flags & rule::kBreakerSwitchedOff) != 0) {
     return granted(CallKind::Off, 0, 0);
   }
-  const BreakerEntry entry = enter_any(parts, caller, deadline_ns);
+  BreakerEntry entry = enter_any(parts, caller, deadline_ns);
   if (entry.granted) {
+    const bool window = entry.call.kind == CallKind::Window || entry.call.kind == CallKind::Metrics;
+    if (window && parts.hanging_count != 0) track_call(parts, caller, entry.now_ns, entry.call);
     if (entry.call.kind == CallKind::Probe) {
       count_breaker(view, caller.stripe, ref.index, BreakerCounter::ProbesGranted);
     }

@@ -191,8 +191,16 @@ void count_outcome_of(const View& view, const BreakerCaller& caller, std::uint32
 
 }  // namespace
 
-void judge_window(const BreakerParts& parts, const BreakerWindow& window, Judged judged,
+void judge_window(const BreakerParts& parts, BreakerWindow window, Judged judged,
                   const BreakerCaller& caller) noexcept {
+  std::uint32_t hanging = 0;
+  if (parts.hanging_count != 0) {
+    if (judged.now == 0) judged.now = parts.view->clock.now();
+    hanging = hanging_calls(parts, judged.epoch, judged.now, caller.stripe);
+    window.calls += hanging;
+    window.slow += hanging;
+    judged.last.slow = judged.last.slow || hanging != 0;
+  }
   const BreakerReason reason = rule::reason_to_open(parts.numbers(), window, judged.last);
   if (reason == BreakerReason::None) return;
   for (int round = 0; round < kBreakerRounds; ++round) {
@@ -208,6 +216,7 @@ void judge_window(const BreakerParts& parts, const BreakerWindow& window, Judged
     NextState next = opened(parts, word, word.attempts + 1, reason, judged.now);
     next.calls = window.calls;
     next.window = window;
+    next.hanging = hanging;
     const std::uint64_t part = reason == BreakerReason::SlowRate ? window.slow : window.failures;
     if (window.calls != 0) {
       next.permille = static_cast<std::uint32_t>(part * 1000 / window.calls);
@@ -286,6 +295,8 @@ Recorded finish_breaker(const View& view, BreakerRef ref, const BreakerCaller& c
   outcome.kind.slow =
       slow_on && report.duration_ns >= 0 &&
       static_cast<std::uint64_t>(report.duration_ns) > n.slow_ns;
+  const bool tracked = call.kind == CallKind::Window || call.kind == CallKind::Metrics;
+  if (tracked && guarded(Guard::HangingCountedOnce)) untrack_call(parts, call);
   Recorded how = Recorded::Nothing;
   if (call.kind == CallKind::Probe) {
     how = finish_probe(parts, caller, call, outcome, counts, report);
@@ -295,6 +306,7 @@ Recorded finish_breaker(const View& view, BreakerRef ref, const BreakerCaller& c
   if (call.kind == CallKind::OwnProbe) {
     finish_own_probe(parts, call, outcome.kind, counts, outcome.now, caller);
   }
+  if (tracked && !guarded(Guard::HangingCountedOnce)) untrack_call(parts, call);
   count_outcome_of(view, caller, ref.index, report, outcome.kind, how);
   if (counts && report.duration_ns >= 0 && how != Recorded::Stale) {
     count_duration(view, caller.stripe, ref.index, report.duration_ns);

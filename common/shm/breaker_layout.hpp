@@ -32,6 +32,7 @@ namespace cutwater::shm {
 
 inline constexpr std::uint32_t kNoLine = 0xffff'ffff;   ///< "this breaker has none of these"
 inline constexpr std::uint32_t kBreakerUsers = rule::kMaxBreakerUsers;  ///< records of one breaker
+inline constexpr std::uint32_t kHangingCells = 256;     ///< calls in flight of one breaker
 inline constexpr std::uint32_t kRingSpare = 8;          ///< cells of a ring beyond its window
 
 /// One breaker as configured; in the image, by breaker index.
@@ -75,8 +76,8 @@ struct BreakerHead {
   std::uint64_t would_open;          ///< METRICS_ONLY: epoch:32 | a bit for each reason told
   std::uint32_t users;               ///< living users when last counted; a hint
   std::uint8_t pad_a[4];
-  /// Calls in flight for too long, when last looked through: ms of that look:32 | changes:16 |
-  /// calls:16. Whoever ends such a call bumps `changes`, so that no old look is believed.
+  /// Calls in flight for too long, when last looked through: ms of that look:28 | epoch:16 |
+  /// changes:10 | calls:10 (all ones: unknown). Whoever ends such a call makes it unknown.
   std::uint64_t hanging;
   std::uint8_t pad_b[8];
 };

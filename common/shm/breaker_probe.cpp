@@ -12,15 +12,6 @@ namespace {
 
 constexpr std::int64_t kNsPerUs = 1'000;
 
-/// True when the cell's owner is known to be gone.
-bool owner_is_dead(const View& view, const ProbeCell& cell) noexcept {
-  if (cell.row == 0) return false;
-  if (cell.row >= view.row_count) return true;
-  const RowWord row = unpack_row(__atomic_load_n(&view.rows[cell.row].word, __ATOMIC_ACQUIRE));
-  const bool alive = row.state == RowState::Live || row.state == RowState::Orphan;
-  return !alive || (row.generation & kProbeGenerationMask) != cell.generation;
-}
-
 std::uint64_t deadline_us(std::int64_t deadline_ns) noexcept {
   return static_cast<std::uint64_t>((deadline_ns + kNsPerUs - 1) / kNsPerUs);
 }
@@ -46,6 +37,14 @@ std::int64_t probe_deadline(const BreakerParts& parts, std::int64_t now,
   if (deadline_ns <= 0) return now + timeout;
   return std::clamp(deadline_ns, now + 1,
                     now + static_cast<std::int64_t>(rule::kMaxProbeTimeoutNs));
+}
+
+bool owner_is_dead(const View& view, const ProbeCell& cell) noexcept {
+  if (cell.row == 0) return false;
+  if (cell.row >= view.row_count) return true;
+  const RowWord row = unpack_row(__atomic_load_n(&view.rows[cell.row].word, __ATOMIC_ACQUIRE));
+  const bool alive = row.state == RowState::Live || row.state == RowState::Orphan;
+  return !alive || (row.generation & kProbeGenerationMask) != cell.generation;
 }
 
 Lapsed lapse_probe(const BreakerParts& parts, Word16* place, Word16 seen, std::int64_t now,

@@ -6,37 +6,12 @@
 #include <set>
 
 #include "shm/breaker_detail.hpp"
+#include "shm/breaker_places.hpp"
 
 namespace cutwater::shm {
 namespace {
 
 constexpr std::uint32_t kNone = ~std::uint32_t{0};
-
-constexpr std::uint32_t lines_of(std::uint64_t bytes) noexcept {
-  return static_cast<std::uint32_t>((bytes + kCacheLine - 1) / kCacheLine);
-}
-
-bool is_time(const rule::BreakerNumbers& n) noexcept {
-  return n.window_type == static_cast<std::uint8_t>(rule::WindowType::TimeBased);
-}
-
-/// Cells the window of these numbers needs.
-std::uint64_t cells_for(const rule::BreakerNumbers& n) noexcept {
-  if (is_time(n)) return ring_cells(n.slots);
-  return ring_cells(std::max<std::uint32_t>(n.window_calls, n.consecutive));
-}
-std::uint32_t ring_lines(const rule::BreakerNumbers& n) noexcept {
-  return lines_of(ring_bytes(cells_for(n)));
-}
-/// Of the ring it has, which may be larger than its window needs.
-std::uint32_t ring_lines(const BreakerConfig& c) noexcept {
-  return lines_of(ring_bytes(std::uint64_t{c.ring_mask} + 1));
-}
-constexpr std::uint32_t kSpanLines = lines_of(ring_bytes(kMinSpanCells));
-constexpr std::uint32_t kUserLines = lines_of(kBreakerUsers * sizeof(BreakerUser));
-std::uint32_t probe_lines(const rule::BreakerNumbers& n) noexcept {
-  return lines_of(n.probes * sizeof(Word16));
-}
 
 /// True when outcomes of the one cannot be read as the other's.
 bool other_shape(const rule::BreakerNumbers& a, const rule::BreakerNumbers& b) noexcept {
@@ -51,17 +26,6 @@ bool other_half_open(const rule::BreakerNumbers& a, const rule::BreakerNumbers& 
 
 }  // namespace
 
-std::uint64_t breaker_memory_needed(const std::vector<rule::BreakerSettings>& breakers) {
-  std::uint64_t lines = 0;
-  for (const rule::BreakerSettings& settings : breakers) {
-    const rule::BreakerNumbers n = rule::numbers_of(settings, settings.name);
-    const std::uint64_t one = std::uint64_t{ring_lines(n)} + probe_lines(n) + kUserLines +
-                              (n.span_slot_ns != 0 ? kSpanLines : 0);
-    lines += one * (rule::is_pattern(settings) ? settings.max_instances : 1);
-  }
-  return lines * kCacheLine;
-}
-
 BreakerConfig& BreakerPublisher::config(std::uint32_t index) noexcept {
   return reinterpret_cast<BreakerConfig*>(image_ + view_.image_breakers_offset)[index];
 }
@@ -72,12 +36,6 @@ std::string_view BreakerPublisher::name_at(std::uint32_t index) noexcept {
   return {name(index).text, std::min<std::size_t>(name(index).length, sizeof(NameRecord::text))};
 }
 
-RingView BreakerPublisher::ring_view(std::uint32_t line, std::uint64_t mask) const noexcept {
-  std::uint8_t* const at = view_.breaker_memory + std::uint64_t{line} * kCacheLine;
-  return {reinterpret_cast<BreakerRing*>(at),
-          reinterpret_cast<Word16*>(at + sizeof(BreakerRing)), mask};
-}
-
 Result<void> BreakerPublisher::check(const std::vector<rule::BreakerSettings>& breakers) const {
   std::set<std::string_view> names;
   for (const rule::BreakerSettings& settings : breakers) {
@@ -85,11 +43,6 @@ Result<void> BreakerPublisher::check(const std::vector<rule::BreakerSettings>& b
     if (!names.insert(settings.name).second) {
       return Error{Errc::InvalidArgument,
                    "breaker '" + settings.name + "' is given twice; keep one"};
-    }
-    if (settings.count_hanging) {
-      return Error{Errc::Unsupported, "breaker '" + settings.name +
-                                          "': count-hanging-calls is not in this version; leave "
-                                          "it out"};
     }
     if (rule::is_pattern(settings)) {
       return Error{Errc::Unsupported, "breaker '" + settings.name +
@@ -207,6 +160,7 @@ void BreakerPublisher::remove(std::uint32_t index, std::int64_t now) {
   rest({c.probe_cells, probe_lines(c.numbers)}, now);
   rest({c.user_records, kUserLines}, now);
   if (c.span_ring != kNoLine) rest({c.span_ring, kSpanLines}, now);
+  if (c.hanging_cells != kNoLine) rest({c.hanging_cells, kHangingLines}, now);
   const std::uint32_t incarnation = c.incarnation + 1;
   c = {};
   c.incarnation = incarnation;                       // calls of the old name are told at once
@@ -232,6 +186,7 @@ Result<void> BreakerPublisher::add(const rule::BreakerSettings& settings, std::i
   if (auto placed = place_ring(c, n, epoch, now); !placed) return placed;
   if (auto placed = place_span(c, n, epoch, now); !placed) return placed;
   if (auto placed = place_probes(c, n, epoch); !placed) return placed;
+  if (auto placed = place_hanging(c, n, epoch); !placed) return placed;
   auto users = take_lines(kUserLines);
   if (!users) return users.error();
   c.user_records = *users;
@@ -292,85 +247,14 @@ Result<bool> BreakerPublisher::change(std::uint32_t index, const rule::BreakerSe
     rest({was.probe_cells, probe_lines(was.numbers)}, now);
     if (auto placed = place_probes(c, n, epoch); !placed) return placed.error();
   }
+  if (counts_hanging(was.numbers) != counts_hanging(n)) {
+    if (was.hanging_cells != kNoLine) rest({was.hanging_cells, kHangingLines}, now);
+    if (auto placed = place_hanging(c, n, epoch); !placed) return placed.error();
+  }
   if (other_half_open(was.numbers, n)) rejudged_.push_back(index);
   c.numbers = n;
   config(index) = c;
   return std::memcmp(&was, &c, sizeof c) != 0;
-}
-
-Result<void> BreakerPublisher::place_ring(BreakerConfig& c, const rule::BreakerNumbers& n,
-                                          std::uint32_t epoch, std::int64_t now) {
-  auto line = take_lines(ring_lines(n));
-  if (!line) return line.error();
-  c.ring = *line;
-  c.ring_mask = static_cast<std::uint32_t>(cells_for(n) - 1);
-  c.window_kept = n.window_calls;
-  const RingView ring = ring_view(c.ring, c.ring_mask);
-  if (is_time(n)) {
-    init_time_ring(ring, slot_of(now, n.slot_ns), epoch);
-  } else {
-    init_count_ring(ring, epoch);
-  }
-  return {};
-}
-
-Result<void> BreakerPublisher::place_span(BreakerConfig& c, const rule::BreakerNumbers& n,
-                                          std::uint32_t epoch, std::int64_t now) {
-  c.span_ring = kNoLine;
-  if (n.span_slot_ns == 0) return {};
-  auto line = take_lines(kSpanLines);
-  if (!line) return line.error();
-  c.span_ring = *line;
-  init_time_ring(ring_view(*line, kMinSpanCells - 1), slot_of(now, n.span_slot_ns), epoch);
-  return {};
-}
-
-Result<void> BreakerPublisher::place_probes(BreakerConfig& c, const rule::BreakerNumbers& n,
-                                            std::uint32_t epoch) {
-  auto line = take_lines(probe_lines(n));
-  if (!line) return line.error();
-  c.probe_cells = *line;
-  auto* cells = reinterpret_cast<Word16*>(view_.breaker_memory + std::uint64_t{*line} * kCacheLine);
-  const std::size_t room = std::size_t{probe_lines(n)} * kCacheLine / sizeof(Word16);
-  ProbeCell free;
-  free.epoch = epoch;
-  for (std::size_t i = 0; i < room; ++i) cells[i] = pack_probe(free);
-  return {};
-}
-
-Result<std::uint32_t> BreakerPublisher::take_lines(std::uint32_t count) {
-  std::vector<Lines> used = taken_;
-  for (const Resting& r : resting_next_) {
-    if (r.until > now_) used.push_back(r.lines);
-  }
-  for (std::uint32_t i = 0; i < view_.breaker_count; ++i) {
-    const BreakerConfig& c = config(i);
-    if (c.used == 0) continue;
-    used.push_back({c.ring, ring_lines(c)});
-    used.push_back({c.probe_cells, probe_lines(c.numbers)});
-    used.push_back({c.user_records, kUserLines});
-    if (c.span_ring != kNoLine) used.push_back({c.span_ring, kSpanLines});
-  }
-  std::sort(used.begin(), used.end(),
-            [](const Lines& a, const Lines& b) { return a.first < b.first; });
-  std::uint32_t at = 0;
-  for (const Lines& lines : used) {
-    if (lines.first >= at && lines.first - at >= count) break;
-    at = std::max(at, lines.first + lines.count);
-  }
-  if (at > view_.breaker_lines || view_.breaker_lines - at < count) {
-    return Error{Errc::Busy,
-                 "windows and probes of breakers that were changed or removed keep their places "
-                 "for an hour, and no room is left; raise capacity.breaker-memory (now " +
-                     std::to_string(std::uint64_t{view_.breaker_lines} * kCacheLine) +
-                     " bytes) and restart, or wait"};
-  }
-  taken_.push_back({at, count});
-  return at;
-}
-
-void BreakerPublisher::rest(Lines lines, std::int64_t now) {
-  resting_next_.push_back({lines, now + kBreakerRestNs});
 }
 
 void BreakerPublisher::begin_head(std::uint32_t index,

@@ -45,7 +45,7 @@ class BreakerPublisher {
 
   /// Makes `image` (private, image_length bytes, as in force) name exactly these breakers.
   /// InvalidArgument: a setting out of range, a name twice, or more than was reserved, naming the
-  /// number to set. Unsupported: a pattern, or count-hanging-calls. Busy: places still rest.
+  /// number to set. Unsupported: a pattern. Busy: places still rest.
   Result<BreakerChanges> apply(std::uint8_t* image,
                                const std::vector<rule::BreakerSettings>& breakers,
                                std::int64_t now);
@@ -79,6 +79,8 @@ class BreakerPublisher {
                           std::int64_t now);
   Result<void> place_probes(BreakerConfig& c, const rule::BreakerNumbers& n, std::uint32_t epoch);
   /// First fit among lines no config names and that do not rest; Busy or InvalidArgument else.
+  Result<void> place_hanging(BreakerConfig& c, const rule::BreakerNumbers& n,
+                             std::uint32_t epoch);
   Result<std::uint32_t> take_lines(std::uint32_t count);
   void rest(Lines lines, std::int64_t now);
   RingView ring_view(std::uint32_t line, std::uint64_t mask) const noexcept;

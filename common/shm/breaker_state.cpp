@@ -60,6 +60,13 @@ bool locate(const View& view, BreakerParts& parts) noexcept {
   parts.users = reinterpret_cast<BreakerUser*>(
       lines_at(view, c.user_records, parts.user_count * sizeof(BreakerUser)));
   if (parts.users == nullptr) parts.user_count = 0;
+  parts.hanging_count = 0;
+  if ((c.numbers.flags & rule::kBreakerHanging) != 0) {
+    parts.hanging_count = std::min<std::uint32_t>(c.hanging_count, kHangingCells);
+    parts.hanging = reinterpret_cast<Word16*>(
+        lines_at(view, c.hanging_cells, parts.hanging_count * sizeof(Word16)));
+    if (parts.hanging == nullptr) parts.hanging_count = 0;
+  }
   return parts.probes != nullptr;
 }
 

@@ -115,10 +115,14 @@ TickReport tick_breaker(const View& view, std::uint32_t index, StripeHandle stri
     report.reclaimed += lapsed == Lapsed::Reclaimed;
     report.expired += lapsed == Lapsed::Expired;
   }
+  if (parts.hanging_count != 0) forget_look(parts);
   Word16 seen = state_of(parts);
   BreakerWord word = unpack_breaker(seen);
   if (word.state == BreakerState::Closed || word.state == BreakerState::MetricsOnly) {
     settle_owed(parts, now, daemon);
+    if (parts.hanging_count != 0) judge_hanging(parts, now, daemon);
+  } else if (parts.hanging_count != 0) {
+    static_cast<void>(hanging_calls(parts, word.epoch, now, stripe));   // frees those of the dead
   }
   settle_half_open(parts, now, kDaemonRow);
   seen = state_of(parts);
@@ -138,9 +142,10 @@ bool breaker_needs_tick(const View& view, std::uint32_t index) noexcept {
   const BreakerWord word = unpack_breaker(state_of(parts));
   if (!word.announced || word.state == BreakerState::HalfOpen) return true;
   if (__atomic_load_n(&parts.head->users, __ATOMIC_RELAXED) >= kBreakerUsers) return true;
-  if (word.state == BreakerState::Open) {
+  if (word.state == BreakerState::Open && parts.hanging_count == 0) {
     return (parts.numbers().flags & rule::kBreakerAutomatic) != 0;
   }
+  if (parts.hanging_count != 0) return true;
   if (word.state != BreakerState::Closed && word.state != BreakerState::MetricsOnly) return false;
   const std::uint64_t settled = __atomic_load_n(&parts.ring.head->settled, __ATOMIC_RELAXED);
   if (parts.is_time()) return settled != time_total(parts.ring).total;
@@ -178,6 +183,7 @@ bool read_breaker(const View& view, std::uint32_t index, BreakerInfo& out) noexc
   if (out.word.state == BreakerState::HalfOpen) {
     out.probes = collect_probes(parts, out.word.epoch, out.probes_held);
   }
+  out.hanging = count_hanging(parts, out.word.epoch, out.now_ns);
   out.users = __atomic_load_n(&parts.head->users, __ATOMIC_RELAXED);
   if (out.word.views) out.users_open = count_open_views(parts, out.word.epoch);
   breaker_name(view, parts.current, index, out.name, sizeof out.name);

@@ -141,7 +141,10 @@ std::uint32_t count_open_views(const BreakerParts& parts, std::uint32_t epoch) n
 bool opens_for_some_only(const BreakerParts& parts, BreakerReason reason, const Judged& judged,
                          const BreakerCaller& caller) noexcept {
   if (!users_count(parts)) return false;
-  const AllCounts all = all_counts(parts, judged);
+  AllCounts all = all_counts(parts, judged);
+  if (reason == BreakerReason::SlowRate) {
+    add_hanging(parts, judged.epoch, judged.now, {all.of, all.size});
+  }
   const rule::UsersVerdict verdict =
       rule::judge_users(parts.numbers(), reason, {all.of, all.size});
   if (verdict.host) return false;

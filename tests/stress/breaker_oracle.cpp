@@ -56,8 +56,11 @@ BreakerOracle::Window BreakerOracle::window(std::int64_t now) const {
 }
 
 bool BreakerOracle::opens(const Outcome& last, std::int64_t now) const {
-  if (s_.only_on_failure && !last.failed && !last.slow) return false;
-  const Window w = window(now);
+  const std::int64_t out = out_too_long(now);
+  if (s_.only_on_failure && !last.failed && !last.slow && out == 0) return false;
+  Window w = window(now);
+  w.calls += out;
+  w.slow += out;
   const std::int64_t minimum = s_.time ? s_.minimum : std::min(s_.minimum, s_.window);
   if (w.calls >= minimum) {
     if (s_.failure_ppm >= 0 && w.failures * 1'000'000 >= s_.failure_ppm * w.calls) return true;
@@ -67,11 +70,28 @@ bool BreakerOracle::opens(const Outcome& last, std::int64_t now) const {
   return s_.consecutive > 0 && run_ >= s_.consecutive;
 }
 
-BreakerOracle::Answer BreakerOracle::grant(Kind kind, std::int64_t now, std::size_t cell) {
+std::int64_t BreakerOracle::out_too_long(std::int64_t now) const {
+  if (!s_.hanging) return 0;
+  return std::count_if(calls_.begin(), calls_.end(), [&](const auto& entry) {
+    const Call& call = entry.second;
+    return call.tracked && call.epoch == epoch && now - call.start > s_.slow_ns;
+  });
+}
+
+bool BreakerOracle::judge_calls_out(std::int64_t now) {
+  if (state != Closed || out_too_long(now) == 0) return false;
+  if (!opens({}, now)) return false;
+  open(attempts + 1, now);
+  return true;
+}
+
+BreakerOracle::Answer BreakerOracle::grant(Kind kind, int process, std::int64_t now,
+                                           std::size_t cell) {
   Answer answer;
   answer.granted = true;
   answer.call = next_call_++;
-  calls_[answer.call] = {kind, epoch, now, cell};
+  const bool tracked = s_.hanging && (kind == InWindow || kind == Measured);
+  calls_[answer.call] = {kind, epoch, now, cell, process, tracked};
   return answer;
 }
 
@@ -137,17 +157,18 @@ BreakerOracle::Answer BreakerOracle::enter(int process, std::int64_t now,
                                            std::int64_t probe_deadline) {
   Answer refused;
   for (;;) {
+    if (judge_calls_out(now)) continue;
     if (step_due(now)) continue;
     switch (state) {
-      case MetricsOnly: return grant(Measured, now);
-      case Disabled: return grant(Unrecorded, now);
+      case MetricsOnly: return grant(Measured, process, now);
+      case Disabled: return grant(Unrecorded, process, now);
       case ForcedOpen: refused.retry_ns = deadline == 0 ? -1 : deadline - now; return refused;
       case Open: refused.retry_ns = deadline - now + (s_.exclusive ? 1 : 0); return refused;
       case Closed: {
-        if (!ramping) return grant(InWindow, now);
+        if (!ramping) return grant(InWindow, process, now);
         if (now >= deadline) {
           ramping = false;
-          return grant(InWindow, now);
+          return grant(InWindow, process, now);
         }
         const auto steps = static_cast<std::int64_t>(s_.ramp_percent.size());
         const std::int64_t gone = std::max<std::int64_t>(0, s_.ramp_ns - (deadline - now));
@@ -157,7 +178,7 @@ BreakerOracle::Answer BreakerOracle::enter(int process, std::int64_t now,
         if (of != epoch) j = 0;
         of = epoch;
         ++j;
-        if ((j * share + 99) / 100 > ((j - 1) * share + 99) / 100) return grant(InWindow, now);
+        if ((j * share + 99) / 100 > ((j - 1) * share + 99) / 100) return grant(InWindow, process, now);
         refused.probing = true;
         refused.retry_ns = deadline - now;
         return refused;
@@ -187,7 +208,7 @@ BreakerOracle::Answer BreakerOracle::enter(int process, std::int64_t now,
         cell.until = (until + 999) / 1000 * 1000;
         cell.process = process;
         cell.call = next_call_;
-        return grant(InCell, now, i);
+        return grant(InCell, process, now, i);
       }
       if (cell.state == Cell::Held && (earliest == 0 || cell.until < earliest)) {
         earliest = cell.until;
@@ -258,6 +279,7 @@ BreakerOracle::Recorded BreakerOracle::outcome(std::uint64_t number, How how, st
 
 void BreakerOracle::tick(std::int64_t now) {
   for (Cell& cell : cells_) lapse(cell, now);
+  judge_calls_out(now);
   settle(now);
   if (s_.automatic && state == Open) step_due(now);
 }
@@ -298,6 +320,9 @@ void BreakerOracle::reload(const OracleSettings& next, std::int64_t now) {
   if (next.span_slot_ns != s_.span_slot_ns || next.time != s_.time) in_span_.clear();
   const bool rule = next.probes != s_.probes || next.decision != s_.decision ||
                     next.decision_value != s_.decision_value;
+  if (next.hanging != s_.hanging) {
+    for (auto& [number, call] : calls_) call.tracked = false;
+  }
   s_ = next;
   if (!s_.time) {
     while (kept_.size() > static_cast<std::size_t>(s_.window)) kept_.pop_front();

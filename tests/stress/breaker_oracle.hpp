@@ -30,6 +30,7 @@ struct OracleSettings {
   bool closes_after_max = false, automatic = false;
   std::int64_t probe_timeout_ns = 30'000'000'000;
   bool release_late = false, ignored_is_success = false, show_late = false;
+  bool hanging = false;              ///< calls out for longer than slow_ns count as slow ones
   bool ramp = false;
   std::vector<std::int64_t> ramp_percent{25, 50, 100};
   std::int64_t ramp_ns = 5'000'000'000;
@@ -58,6 +59,7 @@ class BreakerOracle {
   void tick(std::int64_t now);
   void kill(int process) {
     for (Cell& cell : cells_) cell.dead |= cell.process == process;
+    for (auto& [number, call] : calls_) call.tracked &= call.process != process;
     ramp_calls_.erase(process);
   }
   /// 0 done, 1 no change, 2 not allowed
@@ -83,7 +85,13 @@ class BreakerOracle {
     std::uint64_t call = 0;
   };
   enum Kind { InWindow, InCell, Measured, Unrecorded };
-  struct Call { Kind kind; std::int64_t epoch, start; std::size_t cell; };
+  struct Call {
+    Kind kind;
+    std::int64_t epoch, start;
+    std::size_t cell;
+    int process;
+    bool tracked;                    ///< counts while it is out
+  };
 
   void move(State next, std::int64_t attempts_next, std::int64_t deadline_next, bool ramp = false);
   std::int64_t wait(std::int64_t attempts_now) const;
@@ -99,7 +107,10 @@ class BreakerOracle {
   bool step_due(std::int64_t now);
   void settle(std::int64_t now);
   bool lapse(Cell& cell, std::int64_t now);
-  Answer grant(Kind kind, std::int64_t now, std::size_t cell = 0);
+  Answer grant(Kind kind, int process, std::int64_t now, std::size_t cell = 0);
+  std::int64_t out_too_long(std::int64_t now) const;
+  /// True: they opened it.
+  bool judge_calls_out(std::int64_t now);
   Recorded record(const Outcome& outcome, std::int64_t now, bool judge);
   bool opens(const Outcome& last, std::int64_t now) const;
 

@@ -134,6 +134,34 @@ TEST(BreakerProcesses, SumsAreExactWhenNothingOpens) {
   }
 }
 
+TEST(BreakerProcesses, CallsInFlightAreGivenBackAndCountOnce) {
+  rule::BreakerSettings settings = count_breaker({60'000, 60'000, 1});
+  settings.slow_rate_ppm = rule::kPpm;
+  settings.slow_duration_ns = 2'000'000;
+  settings.count_hanging = true;
+  BreakerWorld w(settings, kProcesses, many_events());
+  Shared<Told> told;
+  crowd([&](std::uint32_t p, std::uint32_t t) {
+    for (int i = 0; i < 500; ++i) {
+      const shm::BreakerEntry entry = w.enter(p);
+      if (t == 0) w.pass(kMillisecond / 4);
+      if (i % 50 == 0) w.tick();
+      ++(w.finish(entry, i % 8 == 0 ? Ended::Cancelled : Ended::Success, p) ==
+                 shm::Recorded::Counted
+             ? told->counted
+             : told->stale);
+    }
+  });
+
+  EXPECT_EQ(w.state(), BreakerState::Closed);
+  EXPECT_EQ(w.info().hanging, 0U);
+  EXPECT_EQ(w.info().window.calls, told->counted);
+  EXPECT_EQ(w.info().window.slow, w.count(BreakerCounter::SlowSuccess));
+  EXPECT_EQ(w.count(BreakerCounter::Success) + w.count(BreakerCounter::Cancelled), 16'000U);
+  EXPECT_EQ(w.count(BreakerCounter::Untracked), 0U);
+  EXPECT_EQ(w.count(BreakerCounter::HangingReclaimed), 0U);
+}
+
 // covers: C072
 TEST(BreakerProcesses, EveryHalfOpenEpochGrantsItsProbesAndNoMore) {
   rule::BreakerSettings settings = count_breaker({1, 1, 5});

@@ -61,6 +61,7 @@ Both both(const OracleSettings& o) {
   s.ignored_results =
       o.ignored_is_success ? rule::IgnoredResults::Success : rule::IgnoredResults::ReturnPermit;
   s.late_results = o.show_late ? rule::LateResults::ShowInOpen : rule::LateResults::Drop;
+  s.count_hanging = o.hanging;
   s.ramp = o.ramp ? rule::Ramp::On : rule::Ramp::Off;
   s.ramp_percent = {};
   for (std::size_t i = 0; i < o.ramp_percent.size(); ++i) {
@@ -70,7 +71,9 @@ Both both(const OracleSettings& o) {
   return {o, s};
 }
 
-OracleSettings draw(Chance& chance) {
+/// `whole_ms`: time moves by whole ms, so that what was looked up once per ms is what is there; then
+/// calls in flight may count.
+OracleSettings draw(Chance& chance, bool whole_ms) {
   OracleSettings o;
   o.time = chance.one_in(2);
   o.window = static_cast<std::int64_t>(o.time ? 1 + chance.below(8) : 5 + chance.below(20));
@@ -84,6 +87,7 @@ OracleSettings draw(Chance& chance) {
   if (chance.one_in(3)) o.consecutive = static_cast<std::int64_t>(2 + chance.below(4));
   if (chance.one_in(6)) o.failure_ppm = -1;
   if (o.failure_ppm < 0 && o.slow_ppm < 0) o.consecutive = 3;
+  o.hanging = whole_ms && o.slow_ppm >= 0;
   o.only_on_failure = chance.one_in(3);
   o.wait_ns = static_cast<std::int64_t>(1'000'000 + chance.below(900'000'000));
   if (chance.one_in(2)) {
@@ -115,8 +119,8 @@ OracleSettings draw(Chance& chance) {
 class Script {
  public:
   explicit Script(std::uint64_t seed)
-      : chance_(seed), both_(both(draw(chance_))), oracle_(both_.oracle),
-        world_(both_.settings, kProcesses, roomy()) {}
+      : chance_(seed), whole_ms_(seed % 2 == 0), both_(both(draw(chance_, whole_ms_))),
+        oracle_(both_.oracle), world_(both_.settings, kProcesses, roomy()) {}
 
   void run(int steps) {
     for (int i = 0; i < steps && !testing::Test::HasFailure(); ++i) {
@@ -128,6 +132,7 @@ class Script {
     }
   }
   std::int64_t transitions() const { return oracle_.transitions; }
+  std::uint64_t hung() const { return hung_; }
 
  private:
   struct Running {
@@ -201,7 +206,8 @@ class Script {
 
   void pass() {
     const std::uint64_t most = chance_.one_in(12) ? 2'500'000'000 : 40'000'000;
-    const auto ns = static_cast<std::int64_t>(chance_.below(most));
+    auto ns = static_cast<std::int64_t>(chance_.below(most));
+    if (whole_ms_) ns -= ns % kMillisecond;
     said_ << ns << " ns pass";
     world_.pass(ns);
   }
@@ -216,6 +222,7 @@ class Script {
     const auto process = static_cast<std::uint32_t>(chance_.below(kProcesses));
     said_ << "process " << process << " dies";
     world_.kill(process);
+    if (whole_ms_) world_.pass(kMillisecond);        // what was looked up counts it this long
     oracle_.kill(static_cast<int>(process));
     std::erase_if(running_, [&](const Running& call) { return call.process == process; });
     if (chance_.one_in(2)) {
@@ -237,7 +244,7 @@ class Script {
   }
 
   void reload() {
-    OracleSettings next = draw(chance_);
+    OracleSettings next = draw(chance_, whole_ms_);
     // Most reloads change a threshold or a size, few the kind of the window.
     if (!chance_.one_in(4)) {
       const OracleSettings drawn = next;
@@ -268,6 +275,7 @@ class Script {
     EXPECT_EQ(info.window.calls, want.calls);
     EXPECT_EQ(info.window.failures, want.failures);
     EXPECT_EQ(info.window.slow, want.slow);
+    hung_ += info.hanging;
     if (oracle_.state == BreakerOracle::HalfOpen) {
       EXPECT_EQ(info.probes_held, oracle_.held());
       EXPECT_EQ(info.probes.spent, oracle_.spent());
@@ -276,25 +284,30 @@ class Script {
   }
 
   Chance chance_;
+  bool whole_ms_;
   Both both_;
   BreakerOracle oracle_;
   BreakerWorld world_;
   std::vector<Running> running_;
+  std::uint64_t hung_ = 0;           ///< calls in flight for too long, over all steps
   std::ostringstream said_;
 };
 
 TEST(BreakerScript, AHundredThousandRandomStepsAgreeWithTheRules) {
   constexpr int kScripts = 200, kSteps = 1'000;
   std::int64_t transitions = 0;
+  std::uint64_t hung = 0;
   for (std::uint64_t seed = 1; seed <= kScripts && !HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Script script(seed);
     script.run(kSteps);
     transitions += script.transitions();
+    hung += script.hung();
   }
   std::printf("%d scripts of %d steps, %ld transitions\n", kScripts, kSteps,
               static_cast<long>(transitions));
   EXPECT_GT(transitions, 5'000);
+  EXPECT_GT(hung, 2'000U);
 }
 
 }  // namespace

@@ -132,16 +132,12 @@ TEST(BreakerReload, MoreThanWasReservedIsRefusedWithTheNumberToSet) {
 
 TEST(BreakerReload, WhatThisVersionDoesNotDoIsRefusedAndNotIgnored) {
   BreakerWorld w(count_breaker());
-  rule::BreakerSettings pattern = count_breaker(), hanging = count_breaker();
+  rule::BreakerSettings pattern = count_breaker();
   pattern.name += "*";
-  hanging.slow_rate_ppm = rule::kPpm;
-  hanging.count_hanging = true;
-  for (const rule::BreakerSettings& settings : {pattern, hanging}) {
-    w.world().publisher().set_breakers({settings});
-    const auto refused = w.world().publisher().publish({}, 0);
-    ASSERT_FALSE(refused);
-    EXPECT_EQ(refused.error().code(), Errc::Unsupported) << refused.error().text();
-  }
+  w.world().publisher().set_breakers({pattern});
+  const auto refused = w.world().publisher().publish({}, 0);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), Errc::Unsupported) << refused.error().text();
   EXPECT_EQ(w.run("S"), "S");
 }
 
