@@ -9,6 +9,7 @@
 #include "src/core.hpp"
 #include "src/decide.hpp"
 #include "src/elsewhere.hpp"
+#include "src/enter_parts.hpp"
 #include "src/limit_list.hpp"
 #include "src/limit_of.hpp"
 
@@ -77,20 +78,29 @@ Admission Client::ask_in_memory(std::span<const LimitAsk> asks, bool charge) noe
     detail::answer_degraded(*list.state[answer.gone], out.verdict_.data());
     return out;
   }
-  out.index_ = answer.decisive;
-  out.verdict_.data() = answer.verdict;
-  out.count_ = answer.items;
-  for (std::size_t i = 0; i < out.count_; ++i) {
-    DecisionData& data = out.each_[i].data();
+  detail::EnterParts::fill(out, list, answer);
+  if (charge) count(list, out.allowed(), answer);
+  return out;
+}
+
+namespace detail {
+
+void EnterParts::fill(Admission& admission, const PreparedLimits& list,
+                      const shm::AdmitAnswer& answer) noexcept {
+  admission.index_ = answer.decisive;
+  admission.verdict_.data() = answer.verdict;
+  admission.count_ = answer.items;
+  for (std::size_t i = 0; i < admission.count_; ++i) {
+    DecisionData& data = admission.each_[i].data();
     data = answer.item[i];
     data.owner = list.state[i];
     data.decided_by = list.state[i]->decided_by;
   }
-  out.verdict_.data().owner = list.state[out.index_];
-  out.verdict_.data().decided_by = list.state[out.index_]->decided_by;
-  if (charge) count(list, out.allowed(), answer);
-  return out;
+  admission.verdict_.data().owner = list.state[admission.index_];
+  admission.verdict_.data().decided_by = list.state[admission.index_]->decided_by;
 }
+
+}  // namespace detail
 
 Admission Client::acquire_all(std::span<const LimitAsk> asks) noexcept {
   return ask_all(asks, true);

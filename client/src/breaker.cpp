@@ -10,6 +10,7 @@
 #include "src/breaker_record.hpp"
 #include "src/core.hpp"
 #include "src/daemon_link.hpp"
+#include "src/enter_parts.hpp"
 
 namespace cutwater {
 namespace {
@@ -142,31 +143,43 @@ void Breaker::enter_slowly(BreakerPlace* place, Nanos deadline, Entered& out) no
       shm::enter_breaker(view, place->breaker(), place->caller(), until);
   out.granted_ = entry.granted;
   if (entry.granted) {
-    Call& call = out.call_;
-    call.place_ = place;
-    call.life_ = process_life();
-    call.epoch_ = entry.call.epoch;
-    call.kind_ = static_cast<std::uint8_t>(entry.call.kind);
-    call.cell_ = entry.call.cell;
-    call.ticket_[0] = entry.call.ticket.lo;
-    call.ticket_[1] = entry.call.ticket.hi;
-    call.exceptions_ = std::uncaught_exceptions();
-    if (place->measures.load(std::memory_order_relaxed)) {
-      call.start_ns_ = entry.now_ns != 0 ? entry.now_ns : view.clock.now();
-    }
-    return;
+    const bool measures = place->measures.load(std::memory_order_relaxed);
+    const std::int64_t start = entry.now_ns != 0 ? entry.now_ns : measures ? view.clock.now() : 0;
+    return detail::EnterParts::fill(out.call_, *place, entry.call, measures ? start : 0);
   }
-  refusal.reason_ = entry.reason;
-  if (entry.reason == Reason::Degraded) {                // gone since it was found
-    out.degraded_ = true;
-    refusal.nowhere_ = static_cast<std::uint8_t>(detail::Nowhere::Gone);
-  }
-  refusal.state_ = static_cast<BreakerStatus>(entry.state);
-  refusal.hint_ = entry.hint || entry.reason == Reason::Degraded;
-  refusal.process_ = entry.scope == shm::RefusalScope::Process;
-  refusal.now_ns_ = entry.now_ns;
-  refusal.retry_after_ = entry.retry_after_ns < 0 ? kNever : Nanos{entry.retry_after_ns};
+  detail::EnterParts::fill(refusal, *record_, place, entry);
+  if (entry.reason == Reason::Degraded) out.degraded_ = true;      // gone since it was found
 }
+
+namespace detail {
+
+void EnterParts::fill(Call& call, BreakerPlace& place, const shm::BreakerCall& granted,
+                      std::int64_t start_ns) noexcept {
+  call.place_ = &place;
+  call.life_ = process_life();
+  call.epoch_ = granted.epoch;
+  call.kind_ = static_cast<std::uint8_t>(granted.kind);
+  call.cell_ = granted.cell;
+  call.ticket_[0] = granted.ticket.lo;
+  call.ticket_[1] = granted.ticket.hi;
+  call.exceptions_ = std::uncaught_exceptions();
+  call.start_ns_ = start_ns;
+}
+
+void EnterParts::fill(BreakerRefusal& refusal, const BreakerRecord& record,
+                      const BreakerPlace* place, const shm::BreakerEntry& said) noexcept {
+  refusal.record_ = &record;
+  refusal.place_ = place;
+  refusal.reason_ = said.reason;
+  if (said.reason == Reason::Degraded) refusal.nowhere_ = static_cast<std::uint8_t>(Nowhere::Gone);
+  refusal.state_ = static_cast<BreakerStatus>(said.state);
+  refusal.hint_ = said.hint || said.reason == Reason::Degraded;
+  refusal.process_ = said.scope == shm::RefusalScope::Process;
+  refusal.now_ns_ = said.now_ns;
+  refusal.retry_after_ = said.retry_after_ns < 0 ? kNever : Nanos{said.retry_after_ns};
+}
+
+}  // namespace detail
 
 bool Breaker::would_enter() const noexcept {
   detail::Found<BreakerPlace> found = detail::find_spot(*record_);

@@ -10,6 +10,7 @@
 #include "base/fork_page.hpp"
 #include "config/words.hpp"
 #include "src/breaker_record.hpp"
+#include "src/bulkhead_record.hpp"
 #include "src/core_registry.hpp"
 #include "src/daemon_link.hpp"
 #include "src/known_key.hpp"
@@ -117,6 +118,7 @@ Client::Core::~Core() {
     state = next;
   }
   detail::delete_records(breakers_);
+  detail::delete_records(bulkheads_);
 }
 
 detail::LimitState* Client::Core::known(std::string_view name) const noexcept {

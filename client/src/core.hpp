@@ -78,6 +78,8 @@ class Client::Core {
 
   /// The record of a breaker; made at the first ask for its name. UnknownName lists the nearest.
   Result<detail::BreakerRecord*> breaker(std::string_view name);
+  /// The same of a bulkhead.
+  Result<detail::BulkheadRecord*> bulkhead(std::string_view name);
 
   /// Segment time where limits are decided now.
   std::int64_t now_ns() noexcept;
@@ -122,6 +124,7 @@ class Client::Core {
   std::uint64_t number_ = 0;
   std::atomic<detail::LimitState*> limits_{nullptr};
   std::atomic<detail::BreakerRecord*> breakers_{nullptr};
+  std::atomic<detail::BulkheadRecord*> bulkheads_{nullptr};
   std::optional<Attached> attached_;
   std::optional<Private> own_;
   client::DaemonLink* link_ = nullptr;

@@ -11,6 +11,7 @@
 #include "base/fork_page.hpp"
 #include "config/words.hpp"
 #include "src/breaker_record.hpp"
+#include "src/bulkhead_record.hpp"
 #include "src/core.hpp"
 #include "src/daemon_link.hpp"
 #include "wire/message.hpp"
@@ -154,7 +155,7 @@ std::string nowhere_text(const Record& record, Nowhere why) {
     return "every call is granted and " + nothing + ": CUTWATER_ENABLED=false";
   }
   std::string text;
-  const bool chosen = record.link != nullptr && why != Nowhere::Gone;
+  const bool chosen = record.link != nullptr && why != Nowhere::Gone && why != Nowhere::NoRow;
   if (chosen) {
     const IfAbsent choice = record.link->settings().if_absent;
     text = "if_absent: " + std::string(client::name_of(choice)) + ", ";
@@ -168,6 +169,9 @@ std::string nowhere_text(const Record& record, Nowhere why) {
     case Nowhere::Socket: return text + unasked_text<Record>();
     case Nowhere::Absent:
       return text + "no daemon answers and no memory is mapped; start the daemon";
+    case Nowhere::NoRow:
+      return text + "this process was forked from the one that opened the client, and has no row "
+                    "by which a daemon would notice its death; open a client in the child";
     default:
       return text + "the rules in force have no " + std::string(Record::kWhat) +
              " of this name (a reload removed it, or it never was there); add it under " +
@@ -240,5 +244,10 @@ template Found<BreakerPlace> absent_spot(BreakerRecord&) noexcept;
 template std::string nowhere_text(const BreakerRecord&, Nowhere);
 template Result<BreakerRecord*> named_record(std::atomic<BreakerRecord*>&, std::string_view,
                                              Client::Core&, client::DaemonLink*);
+template Found<BulkheadSpot> find_spot(BulkheadRecord&) noexcept;
+template Found<BulkheadSpot> absent_spot(BulkheadRecord&) noexcept;
+template std::string nowhere_text(const BulkheadRecord&, Nowhere);
+template Result<BulkheadRecord*> named_record(std::atomic<BulkheadRecord*>&, std::string_view,
+                                              Client::Core&, client::DaemonLink*);
 
 }  // namespace cutwater::detail

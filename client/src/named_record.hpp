@@ -34,6 +34,7 @@ enum class Nowhere : std::uint8_t {
   Socket,    ///< its client asks over the socket, where it is not asked
   Absent,    ///< no daemon, no memory
   Off,       ///< CUTWATER_ENABLED=false
+  NoRow,     ///< a forked child without a row of its own cannot hold anything
 };
 
 /// Where a name lies in one memory: what breakers and bulkheads share.

@@ -26,6 +26,7 @@ namespace cutwater {
 
 namespace detail {
 struct AllElsewhere;
+struct EnterParts;
 }
 
 /// Most limits of one ask.
@@ -71,6 +72,7 @@ class CUTWATER_EXPORT Admission {
  private:
   friend class Client;
   friend struct detail::AllElsewhere;
+  friend struct detail::EnterParts;
   Decision verdict_;
   std::array<Decision, kMaxLimitsAtOnce> each_;
   std::size_t count_ = 0;

@@ -52,6 +52,9 @@ struct BulkheadRecord;
 struct BulkheadSpot;
 struct EnterParts;
 }
+namespace shm {
+struct BulkheadEntry;
+}
 
 /// Why a call got no place, and when to come back.
 class CUTWATER_EXPORT BulkheadRefusal {
@@ -111,6 +114,7 @@ class CUTWATER_EXPORT Place {
   friend struct detail::EnterParts;
   detail::BulkheadSpot* spot_ = nullptr;
   std::uint64_t cell_value_ = 0;
+  std::int64_t start_ns_ = 0;
   std::uint64_t life_ = 0;           // process_life() of the grant
   std::uint32_t cell_ = 0;
   bool held_ = false;
@@ -194,6 +198,9 @@ class CUTWATER_EXPORT Bulkhead {
   friend class Client;
   friend struct detail::EnterParts;
   explicit Bulkhead(detail::BulkheadRecord* record) noexcept : record_(record) {}
+  detail::BulkheadSpot* find(Placed& out) noexcept;
+  void answer(detail::BulkheadSpot& spot, const shm::BulkheadEntry& entry, Nanos waited,
+              Placed& out) noexcept;
 
   detail::BulkheadRecord* record_;
 };

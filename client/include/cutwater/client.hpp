@@ -188,6 +188,7 @@ class CUTWATER_EXPORT Client {
 
  private:
   friend struct detail::AllElsewhere;
+  friend struct detail::EnterParts;
   static Admission ask_all(std::span<const LimitAsk> asks, bool charge) noexcept;
   static Admission ask_in_memory(std::span<const LimitAsk> asks, bool charge) noexcept;
 

@@ -20,6 +20,7 @@
 // Thread safety: an Entry from one thread at a time; it may end on another than it began. Names
 // stay valid as long as the Client. fork(): inert in a child, as a Call and a Place are.
 #pragma once
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
@@ -42,7 +43,11 @@ class LimitList {
  public:
   LimitList() = default;
   LimitList(std::initializer_list<LimitAsk> asks) noexcept : asks_(asks.begin(), asks.size()) {}
-  LimitList(std::span<const LimitAsk> asks) noexcept : asks_(asks) {}
+  /// A span, a vector, an array of them.
+  template <class List>
+    requires(!std::same_as<List, LimitList> &&
+             std::convertible_to<const List&, std::span<const LimitAsk>>)
+  LimitList(const List& asks) noexcept : asks_(asks) {}
   std::span<const LimitAsk> asks() const noexcept { return asks_; }
 
  private:

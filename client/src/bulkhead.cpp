@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bulkhead, Place: one swap while a place is free, a record in line otherwise.
+#include <cutwater/bulkhead.hpp>
+
+#include <algorithm>
+
+#include "base/fork_page.hpp"
+#include "rule/bulkhead_text.hpp"
+#include "src/core.hpp"
+#include "src/daemon_link.hpp"
+#include "src/enter_parts.hpp"
+
+namespace cutwater {
+
+using detail::BulkheadRecord;
+using detail::BulkheadSpot;
+using detail::EnterParts;
+using detail::Nowhere;
+
+// ---- places -------------------------------------------------------------------------------------
+
+Place& Place::operator=(Place&& other) noexcept {
+  if (this == &other) return *this;
+  if (held_) leave();
+  spot_ = other.spot_;
+  cell_value_ = other.cell_value_;
+  start_ns_ = other.start_ns_;
+  life_ = other.life_;
+  cell_ = other.cell_;
+  held_ = other.held_;
+  other.spot_ = nullptr;
+  other.held_ = false;
+  return *this;
+}
+
+bool Place::holds() const noexcept { return held_ && life_ == process_life(); }
+
+void Place::leave() noexcept {
+  held_ = false;
+  // Empty, or its parent's.
+  if (spot_ == nullptr || cell_value_ == 0 || life_ != process_life()) return;
+  shm::leave_bulkhead(*spot_->view, spot_->bulkhead(), spot_->caller(),
+                      {.cell_value = cell_value_, .start_ns = start_ns_, .cell = cell_});
+}
+
+void EnterParts::fill(Place& place, BulkheadSpot& spot, const shm::PlaceTicket& granted) noexcept {
+  if (granted.cell_value == 0) return;
+  place.spot_ = &spot;
+  place.cell_value_ = granted.cell_value;
+  place.start_ns_ = granted.start_ns;
+  place.life_ = process_life();
+  place.cell_ = granted.cell;
+  place.held_ = true;
+}
+
+// ---- refusals -----------------------------------------------------------------------------------
+
+std::string_view BulkheadRefusal::bulkhead_name() const noexcept {
+  return record_ == nullptr ? std::string_view{} : record_->name_view;
+}
+
+std::string BulkheadRefusal::text() const {
+  if (reason_ == Reason::Degraded) {
+    return "bulkhead '" + std::string(bulkhead_name()) + "' cannot be asked; " +
+           (record_ == nullptr ? "it has no name"
+                               : detail::nowhere_text(*record_, static_cast<Nowhere>(nowhere_)));
+  }
+  rule::BulkheadStory story;
+  story.name = bulkhead_name();
+  story.in_use = in_use_;
+  story.limit = limit_;
+  story.waiting = waiting_;
+  story.oldest_ns = oldest_held_.count();
+  story.waited_ns = waited_.count();
+  story.expired = reason_ == Reason::Expired;
+  return rule::refusal_text(story, retry_after_ == kNever ? -1 : retry_after_.count());
+}
+
+void EnterParts::fill(BulkheadRefusal& refusal, const BulkheadRecord& record,
+                      const shm::BulkheadEntry& said, std::int64_t waited_ns) noexcept {
+  refusal.record_ = &record;
+  refusal.reason_ = said.reason;
+  refusal.in_use_ = said.in_use;
+  refusal.limit_ = said.limit;
+  refusal.waiting_ = said.waiting;
+  refusal.oldest_held_ = Nanos{said.oldest_ns};
+  refusal.waited_ = Nanos{waited_ns};
+  refusal.retry_after_ =
+      said.retry_after_ns < 0 ? kNever : Nanos{std::max<std::int64_t>(1, said.retry_after_ns)};
+  if (said.reason == Reason::Degraded) refusal.nowhere_ = static_cast<std::uint8_t>(Nowhere::Gone);
+}
+
+void EnterParts::nowhere(BulkheadRefusal& refusal, const BulkheadRecord& record,
+                         Nowhere why) noexcept {
+  refusal.record_ = &record;
+  refusal.reason_ = Reason::Degraded;
+  refusal.nowhere_ = static_cast<std::uint8_t>(why);
+  refusal.retry_after_ = Nanos{detail::retry_nowhere_ns(record.link)};
+}
+
+// ---- entering -----------------------------------------------------------------------------------
+
+std::string_view Bulkhead::name() const noexcept { return record_->name_view; }
+
+/// Where to ask now; nullptr: `out` is the answer.
+BulkheadSpot* Bulkhead::find(Placed& out) noexcept {
+  BulkheadSpot* const at = record_->at.load(std::memory_order_acquire);
+  // relaxed: the numbers are compared; `current` itself is loaded with acquire.
+  if (at != nullptr && at->plain.load(std::memory_order_relaxed) &&
+      at->seen_current.load(std::memory_order_relaxed) == at->view->current()) [[likely]] {
+    return at;
+  }
+  const detail::Found<BulkheadSpot> found = detail::find_spot(*record_);
+  out.degraded_ = found.spot == nullptr || found.degraded;
+  const bool counts = record_->link != nullptr && found.why != Nowhere::Off;
+  if (out.degraded_ && counts) record_->link->count_degraded();
+  if (found.spot != nullptr) return found.spot;
+  out.granted_ = detail::grants_nowhere(record_->link, found.why);
+  EnterParts::nowhere(out.refusal_, *record_, found.why);
+  return nullptr;
+}
+
+void Bulkhead::answer(BulkheadSpot& spot, const shm::BulkheadEntry& entry, Nanos waited,
+                      Placed& out) noexcept {
+  out.granted_ = entry.granted;
+  if (entry.granted) [[likely]] return EnterParts::fill(out.place_, spot, entry.place);
+  EnterParts::fill(out.refusal_, *record_, entry, waited.count());
+  if (entry.reason != Reason::Degraded) return;
+  out.degraded_ = true;
+  if (spot.caller().row == 0) {
+    out.refusal_.nowhere_ = static_cast<std::uint8_t>(Nowhere::NoRow);
+  }
+}
+
+Placed Bulkhead::try_enter() noexcept {
+  Placed out;
+  BulkheadSpot* const spot = find(out);
+  if (spot == nullptr) [[unlikely]] return out;
+  answer(*spot, shm::enter_bulkhead(*spot->view, spot->bulkhead(), spot->caller()), Nanos{0}, out);
+  return out;
+}
+
+Placed Bulkhead::enter(const PlaceAsk& ask) noexcept {
+  if (ask.max_wait && *ask.max_wait <= Nanos{0}) return try_enter();
+  Placed out;
+  BulkheadSpot* const spot = find(out);
+  if (spot == nullptr) return out;
+  shm::EnterCaller caller;
+  caller.breaker = spot->row_caller();
+  shm::Entering entering;
+  entering.ask.bulkhead = spot->bulkhead();
+  entering.ask.max_wait_ns = ask.max_wait ? ask.max_wait->count() : shm::kWaitAsConfigured;
+  if (ask.deadline > Nanos{0}) {
+    entering.ask.deadline_ns = spot->view->clock.now() + ask.deadline.count();
+  }
+  shm::EnterAnswer answered;
+  detail::finish_entering(*spot->view, caller, entering, answered);
+  answered.bulkhead.granted = answered.granted();
+  answered.bulkhead.reason = answered.reason;
+  answer(*spot, answered.bulkhead, Nanos{answered.waited_ns}, out);
+  return out;
+}
+
+bool Bulkhead::would_enter() const noexcept {
+  const detail::Found<BulkheadSpot> found = detail::find_spot(*record_);
+  if (found.spot == nullptr) return detail::grants_nowhere(record_->link, found.why);
+  const BulkheadSpot& spot = *found.spot;
+  return shm::look_at_bulkhead(*spot.view, spot.bulkhead(), spot.caller()).granted;
+}
+
+BulkheadUse Bulkhead::use() const noexcept {
+  const detail::Found<BulkheadSpot> found = detail::find_spot(*record_);
+  shm::BulkheadInfo info;
+  if (found.spot == nullptr ||
+      !shm::read_bulkhead(*found.spot->view, found.spot->index(), info)) {
+    return {};
+  }
+  return {info.in_use, info.limit, info.over, info.waiting, Nanos{info.oldest_ns}};
+}
+
+namespace detail {
+
+void finish_entering(const shm::View& view, const shm::EnterCaller& caller,
+                     shm::Entering& entering, shm::EnterAnswer& out) noexcept {
+  shm::EnterStep step = shm::begin_enter(view, caller, entering, out);
+  while (step == shm::EnterStep::Wait) {
+    shm::wait_in_line(view, caller, entering);
+    step = shm::resume_enter(view, caller, entering, out);
+  }
+}
+
+}  // namespace detail
+}  // namespace cutwater

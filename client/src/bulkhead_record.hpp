@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// BulkheadRecord, BulkheadSpot: a bulkhead by name, and where it lies in one memory
+// (src/named_record.hpp).
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <cutwater/bulkhead.hpp>
+
+#include "shm/bulkhead.hpp"
+#include "src/named_record.hpp"
+#include "wire/ask_message.hpp"
+
+namespace cutwater::detail {
+
+struct BulkheadSpot : NamedSpot {
+  BulkheadSpot* next = nullptr;                  ///< set before it is published
+
+  shm::BulkheadRef bulkhead() const noexcept {
+    const std::uint64_t word = ref.load(std::memory_order_relaxed);
+    return {static_cast<std::uint32_t>(word), static_cast<std::uint32_t>(word >> 32)};
+  }
+  shm::BulkheadCaller caller() const noexcept {
+    const shm::BreakerCaller out = row_caller();
+    return {out.row, out.generation, out.stripe};
+  }
+
+  static bool is_there(const shm::View& view, std::string_view name) noexcept;
+  void resolve(std::string_view name) noexcept;
+};
+
+struct BulkheadRecord : NamedRecord<BulkheadRecord, BulkheadSpot> {
+  static constexpr std::string_view kWhat = "bulkhead";
+  static constexpr std::string_view kMany = "bulkheads";
+  static constexpr std::string_view kNothing = "nothing is held";
+  static constexpr bool kAsked = false;          // in mapped memory only
+  static constexpr wire::NameKind kKind = wire::NameKind::Bulkhead;
+  static std::vector<std::string> names(const shm::View& view);
+};
+
+}  // namespace cutwater::detail

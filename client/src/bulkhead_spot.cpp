@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a bulkhead is asked.
+#include "src/bulkhead_record.hpp"
+#include "src/core.hpp"
+
+namespace cutwater::detail {
+
+bool BulkheadSpot::is_there(const shm::View& view, std::string_view name) noexcept {
+  return shm::find_bulkhead(view, name).index != shm::kNoLine;
+}
+
+void BulkheadSpot::resolve(std::string_view name) noexcept {
+  const std::uint64_t current = view->current();
+  const shm::BulkheadRef found = shm::find_bulkhead(*view, name);
+  const std::uint64_t word = std::uint64_t{found.incarnation} << 32 | found.index;
+  ref.store(word, std::memory_order_relaxed);
+  plain.store(found.index != shm::kNoLine, std::memory_order_relaxed);
+  // release: whoever finds these rules named finds what was stored above.
+  seen_current.store(current, std::memory_order_release);
+}
+
+std::vector<std::string> BulkheadRecord::names(const shm::View& view) {
+  std::vector<std::string> names;
+  for (std::uint32_t i = 0; i < view.bulkhead_count; ++i) {
+    shm::BulkheadInfo info;
+    if (shm::read_bulkhead(view, i, info)) names.emplace_back(info.name);
+  }
+  return names;
+}
+
+}  // namespace cutwater::detail
+
+namespace cutwater {
+
+Result<Bulkhead> Client::bulkhead(std::string_view name) {
+  auto found = core_->bulkhead(name);
+  if (!found) return found.error();
+  return Bulkhead{*found};
+}
+
+Result<detail::BulkheadRecord*> Client::Core::bulkhead(std::string_view name) {
+  return detail::named_record(bulkheads_, name, *this, link_);
+}
+
+}  // namespace cutwater

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// EnterParts: how the library reads and fills the public classes of breakers, bulkheads and
+// admissions in one step. The friend of all of them. Thread safety: as the classes.
+#pragma once
+#include <cutwater/client.hpp>
+#include <cutwater/enter.hpp>
+
+#include "shm/enter.hpp"
+#include "src/breaker_record.hpp"
+#include "src/bulkhead_record.hpp"
+#include "src/limit_list.hpp"
+
+namespace cutwater::detail {
+
+struct EnterParts {
+  static BreakerRecord& record(const Breaker& breaker) noexcept { return *breaker.record_; }
+  static BulkheadRecord& record(const Bulkhead& bulkhead) noexcept { return *bulkhead.record_; }
+
+  /// A granted call; `start_ns`: a reading of the clock of the grant, 0 = none was needed.
+  static void fill(Call& call, BreakerPlace& place, const shm::BreakerCall& granted,
+                   std::int64_t start_ns) noexcept;
+  static void fill(Place& place, BulkheadSpot& spot, const shm::PlaceTicket& granted) noexcept;
+  static void fill(BreakerRefusal& refusal, const BreakerRecord& record, const BreakerPlace* place,
+                   const shm::BreakerEntry& said) noexcept;
+  static void fill(BulkheadRefusal& refusal, const BulkheadRecord& record,
+                   const shm::BulkheadEntry& said, std::int64_t waited_ns) noexcept;
+  static void fill(Admission& admission, const PreparedLimits& list,
+                   const shm::AdmitAnswer& answer) noexcept;
+  /// There is no memory to ask.
+  static void nowhere(BulkheadRefusal& refusal, const BulkheadRecord& record,
+                      Nowhere why) noexcept;
+
+  static void enter(const EnterAsk& ask, Entry& out) noexcept;
+
+ private:
+  struct Found;
+  static bool find(const EnterAsk& ask, Found& found) noexcept;
+  static void in_memory(const EnterAsk& ask, Found& found, Entry& out) noexcept;
+  static void part_by_part(const EnterAsk& ask, Entry& out) noexcept;
+  static void refuse(Entry& out, EnterPart part, Reason reason, Nanos wait, bool hint) noexcept;
+  static void refuse_by_limits(Entry& out) noexcept;
+};
+
+/// Asks `entering` to its end, asleep while it waits.
+void finish_entering(const shm::View& view, const shm::EnterCaller& caller,
+                     shm::Entering& entering, shm::EnterAnswer& out) noexcept;
+
+}  // namespace cutwater::detail
