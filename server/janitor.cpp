@@ -9,6 +9,7 @@
 #include "shm/breaker.hpp"
 #include "shm/breaker_story.hpp"
 #include "shm/bucket_table.hpp"
+#include "shm/bulkhead.hpp"
 #include "shm/counters.hpp"
 #include "shm/image.hpp"
 
@@ -155,10 +156,12 @@ void Janitor::tick(std::uint64_t now_ns) {
   if (view.slot_count > kSlotsCountedAtOnce) count_table(kSlotsPerTick);   // others: when asked
   look_at_places(now_ns);
   look_at_breakers();
+  look_at_bulkheads();
   if (ticks_ % kTicksPerSecond == 0) {
     look_at_names();
     look_at_calendars();
     look_at_durations();
+    settle_bulkheads();
   }
   if (ticks_ % kTicksPerMinute == 0) compare_rules();
 }
@@ -171,6 +174,27 @@ void Janitor::look_at_breakers() {
   for (std::uint32_t i = 0; i < view.breaker_count; ++i) {
     if (shm::breaker_needs_tick(view, i)) static_cast<void>(shm::tick_breaker(view, i, stripe));
   }
+}
+
+/// Places of the dead and of those that held too long, and those in line.
+void Janitor::look_at_bulkheads() {
+  const shm::View& view = memory_.view();
+  const shm::StripeHandle stripe = shm::shared_stripe(view);
+  for (std::uint32_t i = 0; i < view.bulkhead_count; ++i) {
+    if (shm::bulkhead_needs_tick(view, i)) static_cast<void>(shm::tick_bulkhead(view, i, stripe));
+  }
+}
+
+/// Bulkheads that shrank and have drained give their places back; Busy is tried again.
+void Janitor::settle_bulkheads() {
+  const shm::View& view = memory_.view();
+  hold_medians_.look(view);
+  shm::Publisher& publisher = memory_.publisher();
+  if (!publisher.settle_due() || view.clock.now() < publisher.ready_at()) return;
+  const auto report = publisher.renew();
+  if (report) return rules_published();
+  if (report.error().code() == Errc::Busy) return;
+  log_.error("bulkheads that shrank keep their places: {}", report.error().text());
 }
 
 /// What the durations of "the last minute" are told from.

@@ -25,6 +25,7 @@
 #include "process_watch.hpp"
 #include "row_book.hpp"
 #include "rows/segment_rows.hpp"
+#include "shm/bulkhead_median.hpp"
 
 namespace cutwater::server {
 
@@ -82,6 +83,8 @@ class Janitor {
   void reap_row(shm::RowGrant row);
   void look_at_maps(const RowAction& action);
   void look_at_breakers();
+  void look_at_bulkheads();
+  void settle_bulkheads();
   void look_at_durations();
   void look_at_calendars();
   void look_at_names();
@@ -105,6 +108,7 @@ class Janitor {
   struct NoPlace { std::uint64_t said = 0, due_ns = 0; };   ///< decisions said, next line
   std::vector<NoPlace> no_place_;                            ///< by limit
   std::uint32_t next_limit_ = 0;
+  shm::HoldMedians hold_medians_;
   bool names_lost_ = false;
   bool renewal_owed_ = false;        ///< the wall clock was set, and nothing was published since
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

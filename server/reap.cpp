@@ -3,20 +3,28 @@
 
 #include "base/guard.hpp"
 #include "shm/breaker.hpp"
+#include "shm/bulkhead.hpp"
 #include "shm/counters.hpp"
 
 namespace cutwater::server {
 
-std::array<ReapStep, 4> reap_order() noexcept {
+std::array<ReapStep, 5> reap_order() noexcept {
   if (!guarded(Guard::RowFreedLast)) {
-    return {ReapStep::MarkDead, ReapStep::FreeRow, ReapStep::FreeProbes, ReapStep::FreeStripes};
+    return {ReapStep::MarkDead, ReapStep::FreeRow, ReapStep::FreePlaces, ReapStep::FreeProbes,
+            ReapStep::FreeStripes};
   }
-  return {ReapStep::MarkDead, ReapStep::FreeProbes, ReapStep::FreeStripes, ReapStep::FreeRow};
+  return {ReapStep::MarkDead, ReapStep::FreePlaces, ReapStep::FreeProbes, ReapStep::FreeStripes,
+          ReapStep::FreeRow};
 }
 
 void carry_out(ReapStep step, const shm::View& view, shm::RowTable& rows, shm::RowGrant row) {
   switch (step) {
     case ReapStep::MarkDead: return rows.mark_dead(row);
+    case ReapStep::FreePlaces:
+      for (std::uint32_t i = 0; i < view.bulkhead_count; ++i) {
+        static_cast<void>(shm::tick_bulkhead(view, i, shm::shared_stripe(view)));
+      }
+      return;
     case ReapStep::FreeProbes:
       for (std::uint32_t i = 0; i < view.breaker_count; ++i) {
         static_cast<void>(shm::tick_breaker(view, i, shm::shared_stripe(view)));

@@ -12,10 +12,10 @@
 
 namespace cutwater::server {
 
-enum class ReapStep : std::uint8_t { MarkDead, FreeProbes, FreeStripes, FreeRow };
+enum class ReapStep : std::uint8_t { MarkDead, FreePlaces, FreeProbes, FreeStripes, FreeRow };
 
 /// The steps in their order.
-std::array<ReapStep, 4> reap_order() noexcept;
+std::array<ReapStep, 5> reap_order() noexcept;
 
 void carry_out(ReapStep step, const shm::View& view, shm::RowTable& rows, shm::RowGrant row);
 

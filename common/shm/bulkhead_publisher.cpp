@@ -109,8 +109,7 @@ void BulkheadPublisher::committed(const std::vector<rule::BulkheadSettings>& bul
   }
 }
 
-bool BulkheadPublisher::settle_due() const noexcept {
-  const std::uint8_t* image = view_.image[view_.current() & kCurrentImageBit];
+bool BulkheadPublisher::settle_due(const std::uint8_t* image) const noexcept {
   const auto* configs = reinterpret_cast<const BulkheadConfig*>(image +
                                                                 view_.image_bulkheads_offset);
   for (std::uint32_t i = 0; i < view_.bulkhead_count; ++i) {

@@ -43,8 +43,9 @@ class BulkheadPublisher {
   /// The image of the last apply() is current: lines whose limit was raised are served.
   void committed(const std::vector<rule::BulkheadSettings>& bulkheads);
 
-  /// True when a bulkhead that shrank has drained: the next apply() makes it smaller.
-  bool settle_due() const noexcept;
+  /// True when a bulkhead of `image` (private, as in force) that shrank has drained: the next
+  /// apply() makes it smaller.
+  bool settle_due(const std::uint8_t* image) const noexcept;
 
   /// The settings in force, as published.
   const std::vector<rule::BulkheadSettings>& bulkheads() const noexcept { return settings_; }

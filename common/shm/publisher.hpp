@@ -87,7 +87,10 @@ class Publisher {
     return bulkheads_.bulkheads();
   }
   /// True when renew() has a bulkhead to make smaller: its last place above the limit came back.
-  bool settle_due() const noexcept { return wanted_bulkheads_ && bulkheads_.settle_due(); }
+  bool settle_due() const noexcept {
+    const auto* image = reinterpret_cast<const std::uint8_t*>(shadow_.data());
+    return wanted_bulkheads_ && bulkheads_.settle_due(image);
+  }
 
   /// The wall clock: unix ns = segment ns + offset. Default: read when the publisher is made; on a
   /// stepped clock the segment's first moment is 1970-01-01T00:00:00Z. Whoever learns that the wall

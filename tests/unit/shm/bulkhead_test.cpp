@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Places and the line, one step after the other.
 #include "shm/bulkhead_detail.hpp"
+#include "shm/bulkhead_median.hpp"
 #include "stress/bulkhead_world.hpp"
 
 namespace cutwater::test {
@@ -148,6 +149,31 @@ TEST(Bulkhead, S75HolderKilledAThousandTimes) {
     ASSERT_EQ(w.in_use(), 0U) << "round " << round;
     ASSERT_EQ(w.info().waiting, 0U) << "round " << round;
   }
+}
+
+TEST(Bulkhead, ARefusalTellsTheMedianHoldOfTheLastMinute) {
+  BulkheadWorld w(bulkhead_of({1, 0, 8, 0}));
+  shm::HoldMedians medians;
+  medians.look(w.view());
+  for (const std::int64_t ms : {10, 20, 20, 30, 500}) {
+    const BulkheadEntry entry = w.enter(0);
+    w.pass(ms * kMs);
+    w.leave(entry, 0);
+  }
+  static_cast<void>(w.enter(1));
+  EXPECT_EQ(w.enter(0).retry_after_ns, kSecond);     // nobody looked yet
+  w.pass(shm::HoldMedians::kStepNs);
+
+  medians.look(w.view());
+
+  const std::int64_t median = w.enter(0).retry_after_ns;
+  EXPECT_GE(median, 20 * kMs);
+  EXPECT_LE(median, 22'500'000);
+  EXPECT_EQ(w.info().median_ns, median);
+  w.pass(121 * kSecond);                             // nobody looks any more
+  EXPECT_EQ(w.enter(0).retry_after_ns, kSecond);
+  medians.look(w.view());                            // a minute in which nothing came back
+  EXPECT_EQ(w.enter(0).retry_after_ns, kSecond);
 }
 
 TEST(BulkheadLine, FirstComeFirstServed) {
