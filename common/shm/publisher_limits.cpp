@@ -4,6 +4,7 @@
 #include <cstring>
 #include <set>
 
+#include "base/guard.hpp"
 #include "shm/publisher.hpp"
 #include "shm/rule_reader.hpp"
 
@@ -131,7 +132,8 @@ Result<bool> Publisher::write_limit(std::uint32_t index, const rule::LimitSettin
   const LimitConfig was = config(index);
   write_config(config(index), settings);
   const Owed owed = owed_of(index, settings);
-  round.moment = loosens(was, settings) ? round.now : round.base_t;
+  const bool at_once = loosens(was, settings) && guarded(Guard::LooseningHoldsAtOnce);
+  round.moment = at_once ? round.now : round.base_t;
   bool changed = false;
   if (settings.kind == rule::LimitKind::Bucket) {
     auto windows = write_windows(index, settings, owed, round);
