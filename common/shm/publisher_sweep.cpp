@@ -13,7 +13,8 @@ void Publisher::restart_sweep() noexcept {
 }
 
 // One slot, or with `window` < kMaxWindows the overflow word of that window. False: it changed
-// under us; look at it again.
+// under us, or the rule it went to is on its way out too (an override that was changed with its
+// limit and dropped before a sweep); look at it again.
 bool Publisher::sweep_slot(Word16* slot, std::int64_t now, std::size_t window) noexcept {
   Word16 word = load16(slot);
   if (word.lo == 0) return true;
@@ -44,7 +45,9 @@ bool Publisher::sweep_slot(Word16* slot, std::int64_t now, std::size_t window) n
   rule::Units tat = 0;
   if (!detail::tat_of(view_, frame, id, static_cast<rule::Units>(word.hi), tat)) return true;
   const Word16 next{(word.lo & ~kTagRuleMask) | next_id, static_cast<std::uint64_t>(tat)};
-  return cas16(slot, word, next);
+  const RuleRecord& to = rule(next_id);
+  const bool stays = to.succ == 0 && (to.flags & kRuleDropped) == 0;
+  return cas16(slot, word, next) && stays;
 }
 
 bool Publisher::sweep(std::uint64_t slots) {

@@ -168,6 +168,27 @@ TEST_F(ChangeTest, ASecondReloadWaitsForTheSweep) {
   EXPECT_EQ(left("api", "k"), 2U);
 }
 
+TEST_F(ChangeTest, AnOverrideThatIsChangedWithItsLimitAndDroppedBeforeASweepOwesOn) {
+  const auto with = [](std::uint64_t base_period_ns, rule::WindowSettings own) {
+    auto settings = api(rule::rate_window(40, base_period_ns, 46), OnChange::AsIs);
+    settings.overrides = {over("k", {own})};
+    return Limits{settings};
+  };
+  constexpr std::uint64_t kHourNs = 60 * kMinuteNs;
+  open(with(kHourNs, rule::rate_window(26, kHourNs, 9)));
+  take("api", "k", 8);
+  // The scale of the window changes, and with it the override's rule id; then that one goes too.
+  publish(with(kSecond, rule::rate_window(26, kHourNs, 9)));
+  pass(kSecond);
+  publish(with(kSecond, per_minute(28, 37)));
+  EXPECT_EQ(left("api", "k"), 29U);
+
+  sweep();
+
+  EXPECT_EQ(left("api", "k"), 29U);
+  EXPECT_EQ(verified(), "");
+}
+
 TEST_F(ChangeTest, AnotherMaxWaitResetsNothing) {
   auto settings = api(per_minute(100, 100), OnChange::Reset);
   open({settings});
