@@ -48,6 +48,7 @@ inline rule::BreakerStory story_of(const shm::BreakerInfo& info) {
   story.probes = info.probes;
   story.held = info.probes_held;
   story.ramping = info.word.ramping;
+  story.flapping = info.flapping;
   return story;
 }
 

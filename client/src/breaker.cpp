@@ -32,6 +32,7 @@ rule::BreakerStory story_of(const shm::BreakerInfo& info) {
   story.probes = info.probes;
   story.held = info.probes_held;
   story.ramping = info.word.ramping;
+  story.flapping = info.flapping;
   return story;
 }
 
@@ -267,8 +268,9 @@ void Call::end() noexcept {
 void Call::succeeded(std::optional<Nanos> took) noexcept {
   report(static_cast<std::uint8_t>(shm::Ended::Success), {}, took, false, {});
 }
-void Call::failed(std::string_view outcome_class, std::optional<Nanos> took) noexcept {
-  report(static_cast<std::uint8_t>(shm::Ended::Failure), outcome_class, took, false, {});
+void Call::failed(std::string_view outcome_class, std::optional<Nanos> took,
+                  std::optional<Nanos> retry_after) noexcept {
+  report(static_cast<std::uint8_t>(shm::Ended::Failure), outcome_class, took, false, retry_after);
 }
 void Call::ignored() noexcept {
   report(static_cast<std::uint8_t>(shm::Ended::Ignored), {}, {}, false, {});
@@ -311,7 +313,11 @@ void Call::report(std::uint8_t ended, std::string_view outcome_class, std::optio
   report.kind = static_cast<shm::Ended>(ended);
   report.open_now = open_now;
   if (took) report.duration_ns = std::max<std::int64_t>(0, took->count());
-  if (open_for) report.open_for_ns = std::max<std::int64_t>(0, open_for->count());
+  if (open_for) {                                    // of open_for(), or a Retry-After
+    const std::int64_t wait = std::max<std::int64_t>(0, open_for->count());
+    if (open_now) report.open_for_ns = wait;
+    else if (rule::may_retry_after(outcome_class)) report.retry_after_ns = wait;
+  }
   if (report.kind == shm::Ended::Failure) {
     report.failure_class = rule::class_counter(outcome_class);
     if (!open_now) {

@@ -158,14 +158,6 @@ void Reader::check_breaker(const Block& block, const MergedRows& merged,
                                         " is above the window of " + std::to_string(minimum) +
                                         " calls; cut to it");
   }
-  if (settings.min_processes > rule::kMinProcessesOff) {
-    note("min-processes", std::to_string(settings.min_processes) +
-                              " has no effect in this version: failing processes are not counted");
-  }
-  if (settings.open_on_retry_after) {
-    note("open-on-retry-after",
-         "true has no effect in this version: a Retry-After does not open it");
-  }
   if (const std::string remark = rule::remark(settings); !remark.empty()) {
     notes_.push_back({block.record.key, path, remark});
   }

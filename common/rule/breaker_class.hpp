@@ -33,6 +33,11 @@ std::string_view group_of(std::string_view name) noexcept;
 /// What holds where no list says anything.
 ClassVerdict default_verdict(std::string_view name) noexcept;
 
+/// True for the classes whose Retry-After is believed: http-429, http-503, grpc:UNAVAILABLE.
+constexpr bool may_retry_after(std::string_view name) noexcept {
+  return name == "http-429" || name == "http-503" || name == "grpc:UNAVAILABLE";
+}
+
 /// Number of a name's counter among the failures by class, below 32: its own for what is built in,
 /// one for all names of programs.
 std::uint8_t class_counter(std::string_view name) noexcept;

@@ -133,7 +133,9 @@ std::string refusal_text(const ToldRefusal& told, std::int64_t retry_after_ns, b
   return text + ", retry after " + (hint ? "about " : "") + duration_text(retry_after_ns);
 }
 
-std::string explain_text(const BreakerNumbers& n, const BreakerStory& s) {
+namespace {
+
+std::string explain_state(const BreakerNumbers& n, const BreakerStory& s) {
   switch (s.state) {
     case BreakerState::Closed: return explain_closed(n, s);
     case BreakerState::MetricsOnly: return explain_closed(n, s) + "; grants every call";
@@ -158,6 +160,17 @@ std::string explain_text(const BreakerNumbers& n, const BreakerStory& s) {
              " out; " + decision_words(n);
   }
   return {};
+}
+
+}  // namespace
+
+std::string explain_text(const BreakerNumbers& n, const BreakerStory& s) {
+  std::string text = explain_state(n, s);
+  if (!s.flapping) return text;
+  return text + "; flapping: it opened four times or more within ten minutes, look at "
+                "wait-duration-in-open-state, " +
+         (n.backoff_ppm > kPpm ? "" : "enable-exponential-backoff, ") +
+         "permitted-number-of-calls-in-half-open-state and minimum-number-of-calls";
 }
 
 }  // namespace cutwater::rule

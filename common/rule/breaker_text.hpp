@@ -26,6 +26,7 @@ struct BreakerStory {
   std::uint32_t held = 0;                        ///< HALF_OPEN: probes out
   bool ramping = false;
   bool process_only = false;                     ///< refused by this process's own view
+  bool flapping = false;                         ///< four or more openings within ten minutes
 };
 
 /// "breaker 'fraudCheck' is OPEN since 3.2 s (failure rate 60 % of 10 calls), does not permit

@@ -123,6 +123,9 @@ struct BreakerReport {
   std::uint8_t failure_class = 0;    ///< counter of its class, below kBreakerClasses
   bool open_now = false;             ///< a failure that opens at once ...
   std::int64_t open_for_ns = -1;     ///< ... for this long (cut at max-open-for); -1: as configured
+  /// A Retry-After that came with a failure whose class may carry one (rule::may_retry_after);
+  /// opens for it where open-on-retry-after says so. -1: none.
+  std::int64_t retry_after_ns = -1;
 };
 
 enum class Recorded : std::uint8_t {
@@ -207,6 +210,7 @@ struct BreakerInfo {
   std::uint32_t users = 0;           ///< living processes that use it
   std::uint32_t users_open = 0;      ///< of them, open for themselves
   std::uint32_t hanging = 0;
+  bool flapping = false;             ///< four or more openings within ten minutes, the last one too
   char name[64] = {};
 };
 bool read_breaker(const View& view, std::uint32_t index, BreakerInfo& out) noexcept;
@@ -223,6 +227,9 @@ struct BreakerSums {
   }
 };
 BreakerSums sum_breaker_counters(const View& view, std::uint32_t index) noexcept;
+/// Adds what another memory had counted.
+void add_breaker_counters(const View& view, StripeHandle stripe, std::uint32_t index,
+                          const BreakerSums& sums) noexcept;
 /// Cell of a duration, and the longest duration that falls into a cell.
 std::size_t histogram_cell(std::int64_t duration_ns) noexcept;
 std::int64_t histogram_upper_ns(std::size_t cell) noexcept;

@@ -56,6 +56,16 @@ void count_duration(const View& view, StripeHandle stripe, std::uint32_t index,
       static_cast<std::uint64_t>(duration_ns) / 1'000);
 }
 
+void add_breaker_counters(const View& view, StripeHandle stripe, std::uint32_t index,
+                          const BreakerSums& sums) noexcept {
+  BreakerCounters* const place = counters_of(view, stripe, index);
+  if (place == nullptr) return;
+  for (std::size_t c = 0; c < kBreakerCounters; ++c) add(stripe, &place->value[c], sums.value[c]);
+  for (std::size_t c = 0; c < kHistogramCells; ++c) {
+    add(stripe, &place->durations[c], sums.durations[c]);
+  }
+}
+
 BreakerSums sum_breaker_counters(const View& view, std::uint32_t index) noexcept {
   BreakerSums sums;
   if (index >= view.breaker_count) return sums;

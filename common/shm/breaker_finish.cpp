@@ -278,6 +278,11 @@ Recorded finish_breaker(const View& view, BreakerRef ref, const BreakerCaller& c
   BreakerReport report = given;
   if (call.kind == CallKind::None || !read_parts(view, ref, parts)) return Recorded::Nothing;
   const rule::BreakerNumbers& n = parts.numbers();
+  if (report.kind == Ended::Failure && report.retry_after_ns >= 0 && !report.open_now &&
+      (n.flags & rule::kBreakerRetryAfter) != 0) {
+    report.open_now = true;
+    report.open_for_ns = report.retry_after_ns;
+  }
   const bool as_success =
       n.ignored_results == static_cast<std::uint8_t>(rule::IgnoredResults::Success);
   const bool counts = report.kind == Ended::Success || report.kind == Ended::Failure ||

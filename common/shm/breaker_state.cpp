@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/sync_point.hpp"
+#include "rule/breaker_flapping.hpp"
 #include "shm/breaker_detail.hpp"
 #include "shm/breaker_story.hpp"
 #include "shm/breaker_trips.hpp"
@@ -123,6 +124,24 @@ void tell_story(const BreakerParts& parts, const BreakerWord& from, const Breake
                .window = next.window, .hanging = next.hanging});
 }
 
+/// An opening out of CLOSED, for those who watch; killed before it, one is missing.
+void note_opening(const BreakerParts& parts, rule::BreakerReason reason, std::int64_t now) noexcept {
+  std::uint64_t seen = __atomic_load_n(&parts.head->openings, __ATOMIC_RELAXED);
+  rule::Openings next = rule::after_opening(seen, now);
+  // relaxed: the word carries its whole meaning. Once lost, another opening is there.
+  if (!__atomic_compare_exchange_n(&parts.head->openings, &seen, next.word, false,
+                                   __ATOMIC_RELAXED, __ATOMIC_RELAXED) ||
+      !next.tell) {
+    return;
+  }
+  Event event;
+  event.kind = EventKind::BreakerFlapping;
+  event.object = parts.index;
+  event.reason = static_cast<std::uint8_t>(reason);
+  breaker_name(*parts.view, parts.current, parts.index, event.text, sizeof event.text);
+  append_event(*parts.view, event);
+}
+
 }  // namespace
 
 bool read_parts(const View& view, std::uint32_t index, BreakerParts& out) noexcept {
@@ -199,6 +218,10 @@ bool move_breaker(const BreakerParts& parts, Word16 seen, const NextState& next,
   tell_since(*parts.head, to.epoch, next.permille, next.calls, now);
   announce_breaker(parts, word, row);
   tell_story(parts, from, to, next, spent, now);
+  if (to.state == rule::BreakerState::Open && from.state == rule::BreakerState::Closed &&
+      to.reason != rule::BreakerReason::ByHand) {
+    note_opening(parts, to.reason, now);
+  }
   return true;
 }
 

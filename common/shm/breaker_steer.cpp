@@ -2,6 +2,7 @@
 // By hand (S13), and the daemon's tick (spec memory 10 tick).
 #include <algorithm>
 
+#include "rule/breaker_flapping.hpp"
 #include "shm/breaker_detail.hpp"
 #include "shm/breaker_user.hpp"
 
@@ -185,6 +186,8 @@ bool read_breaker(const View& view, std::uint32_t index, BreakerInfo& out) noexc
   }
   out.hanging = count_hanging(parts, out.word.epoch, out.now_ns);
   out.users = __atomic_load_n(&parts.head->users, __ATOMIC_RELAXED);
+  out.flapping = rule::is_flapping(
+      __atomic_load_n(&parts.head->openings, __ATOMIC_RELAXED), out.now_ns);
   if (out.word.views) out.users_open = count_open_views(parts, out.word.epoch);
   breaker_name(view, parts.current, index, out.name, sizeof out.name);
   return true;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "shm/breaker_detail.hpp"
 #include "shm/bucket_detail.hpp"
 #include "shm/counters.hpp"
 #include "shm/image.hpp"
@@ -35,6 +36,29 @@ void copy_array(const std::uint8_t* from, std::uint8_t* to, std::uint64_t stride
   std::memcpy(to, from, stride * std::min(from_count, to_count));
 }
 
+const BreakerConfig& breaker_config(const View& view, std::uint64_t c, std::uint64_t index) {
+  return reinterpret_cast<const BreakerConfig*>(view.image[c & kCurrentImageBit] +
+                                                view.image_breakers_offset)[index];
+}
+
+/// Up to the end of the last part that a breaker has.
+std::uint64_t breaker_bytes_in_use(const View& view, std::uint64_t c) {
+  std::uint64_t end = 0;
+  const auto part = [&](std::uint32_t line, std::uint64_t bytes) {
+    if (line != kNoLine) end = std::max(end, std::uint64_t{line} * kCacheLine + bytes);
+  };
+  for (std::uint32_t i = 0; i < view.breaker_count; ++i) {
+    const BreakerConfig& b = breaker_config(view, c, i);
+    if (b.used == 0) continue;
+    part(b.ring, ring_bytes(std::uint64_t{b.ring_mask} + 1));
+    part(b.span_ring, ring_bytes(kMinSpanCells));
+    part(b.probe_cells, b.numbers.probes * sizeof(Word16));
+    part(b.user_records, b.users * sizeof(BreakerUser));
+    part(b.hanging_cells, std::uint64_t{b.hanging_count} * sizeof(Word16));
+  }
+  return (end + kCacheLine - 1) / kCacheLine * kCacheLine;
+}
+
 class Copier {
  public:
   Copier(const View& from, const View& to) : from_(from), to_(to), c_(from.current()) {}
@@ -43,6 +67,7 @@ class Copier {
     if (auto done = image(); !done) return done.error();
     t_ = from_.clock.now();
     limits();
+    breakers();
     for (std::uint64_t i = 0; i < from_.slot_count; ++i) slot(i);
     for (std::uint32_t i = 0; i < std::min(from_.row_count, to_.row_count); ++i) {
       to_.rows[i] = from_.rows[i];
@@ -70,6 +95,12 @@ class Copier {
                sizeof(PatternRecord), from_.pattern_count, to_.pattern_count);
     copy_array(old + from_.image_calendars_offset, bytes + to_.image_calendars_offset,
                sizeof(CalendarRecord), from_.calendar_count, to_.calendar_count);
+    copy_array(old + from_.image_breakers_offset, bytes + to_.image_breakers_offset,
+               sizeof(BreakerConfig), from_.breaker_count, to_.breaker_count);
+    copy_array(old + from_.image_breaker_names_offset, bytes + to_.image_breaker_names_offset,
+               sizeof(NameRecord), from_.breaker_count, to_.breaker_count);
+    copy_array(old + from_.image_breaker_classes_offset, bytes + to_.image_breaker_classes_offset,
+               sizeof(BreakerClasses), from_.breaker_count, to_.breaker_count);
     std::vector<OverrideRecord> overrides;
     for (std::uint32_t i = 0; i < from_.override_count; ++i) {
       const OverrideRecord& over = from_.override_record(c_, i);
@@ -94,6 +125,19 @@ class Copier {
       to_.limits[i] = from_.limits[i];
     }
     if (from_.clock.is_stepped()) to_.state_control->stepped_ns = from_.state_control->stepped_ns;
+  }
+
+  /// State words with epochs and deadlines, windows, probe cells and users lie where they lay.
+  void breakers() {
+    for (std::uint32_t i = 0; i < std::min(from_.breaker_count, to_.breaker_count); ++i) {
+      to_.breakers[i] = from_.breakers[i];
+    }
+    std::memcpy(to_.breaker_memory, from_.breaker_memory,
+                std::size_t{std::min(from_.breaker_lines, to_.breaker_lines)} * kCacheLine);
+    const StripeHandle stripe = shared_stripe(to_);
+    for (std::uint32_t i = 0; i < std::min(from_.breaker_count, to_.breaker_count); ++i) {
+      add_breaker_counters(to_, stripe, i, sum_breaker_counters(from_, i));
+    }
   }
 
   void slot(std::uint64_t index) {
@@ -219,6 +263,17 @@ Result<void> check_fits(const View& from, const View& to) {
   if (rows > to.row_count) {
     return too_small(rows - kFirstClientRow, "places of processes", to.row_count - kFirstClientRow,
                      "capacity.processes");
+  }
+  const auto breakers = end_of(from.breaker_count, [&](std::uint64_t i) {
+    return breaker_config(from, c, i).used != 0;
+  });
+  if (breakers > to.breaker_count) {
+    return too_small(breakers, "places of breakers", to.breaker_count, "capacity.breakers");
+  }
+  const std::uint64_t bytes = breaker_bytes_in_use(from, c);
+  const std::uint64_t room = std::uint64_t{to.breaker_lines} * kCacheLine;
+  if (bytes > room) {
+    return too_small(bytes, "bytes of breaker memory", room, "capacity.breaker-memory");
   }
   if (from.g0 != to.g0) {
     return Error{Errc::InvalidArgument,

@@ -17,6 +17,7 @@ VerifyReport verify(const View& view) {
   detail::verify_image(verifier);
   detail::verify_buckets(verifier);
   detail::verify_rows(verifier);
+  detail::verify_breakers(verifier);
   detail::verify_stats(verifier);
   return std::move(verifier.report);
 }

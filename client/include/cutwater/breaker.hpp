@@ -115,8 +115,11 @@ class CUTWATER_EXPORT Call {
   void succeeded(std::optional<Nanos> took = {}) noexcept;
   /// `outcome_class`: built in are timeout, connect, reset, dns, tls, http-NNN, grpc:CODE,
   /// errno:NAME, local, exception, result, own; a program uses names of its own as it likes.
-  void failed(std::string_view outcome_class = "exception",
-              std::optional<Nanos> took = {}) noexcept;
+  /// `retry_after`: what the dependency asked for; where the breaker has open-on-retry-after, one
+  /// that comes with http-429, http-503 or grpc:UNAVAILABLE opens at once for it, at most
+  /// max-open-for; else it changes nothing.
+  void failed(std::string_view outcome_class = "exception", std::optional<Nanos> took = {},
+              std::optional<Nanos> retry_after = {}) noexcept;
   /// A failure by its exception, as run() does it. Call it in a catch block.
   void failed_by_exception(std::optional<Nanos> took = {}) noexcept;
   void ignored() noexcept;

@@ -290,13 +290,8 @@ TEST(Breakers, NotesSayWhatIsUnusual) {
   EXPECT_EQ(note_of("{ failure-rate-threshold: 0 }"),
             "cutwater.yaml:2:3: breakers.x: failure-rate-threshold 0 opens it as soon as "
             "minimum-number-of-calls is reached, also when nothing failed");
-  EXPECT_EQ(note_of("{ min-processes: 3 }"),
-            "cutwater.yaml:2:23: breakers.x.min-processes: 3 has no effect in this version: "
-            "failing processes are not counted");
-  EXPECT_EQ(note_of("{ open-on-retry-after: true }"),
-            "cutwater.yaml:2:29: breakers.x.open-on-retry-after: true has no effect in this "
-            "version: a Retry-After does not open it");
   for (const char* none : {"{}", "{ min-processes: off }", "{ min-processes: auto }",
+                           "{ min-processes: 3 }", "{ open-on-retry-after: true }",
                            "{ open-on-retry-after: false }", "{ count-hanging-calls: false }"}) {
     EXPECT_EQ(note_of(none), "") << none;
   }

@@ -34,6 +34,16 @@ TEST(BreakerText, ARefusalSaysSinceWhenWhyAndUntilWhen) {
             "permit calls, retry after 11.8 s");
 }
 
+TEST(BreakerText, AFlappingBreakerNamesTheSettingsToLookAt) {
+  BreakerStory s = story();
+  EXPECT_EQ(explain_text(cutwater_profile(), s).find("flapping"), std::string::npos);
+  s.flapping = true;
+  const std::string text = explain_text(cutwater_profile(), s);
+  EXPECT_NE(text.find("; flapping: it opened four times or more within ten minutes, look at "
+                      "wait-duration-in-open-state, permitted-number-of-calls"),
+            std::string::npos) << text;
+}
+
 TEST(BreakerText, AnEstimateAndAForcedStateSaySo) {
   BreakerStory s = story();
   s.state = BreakerState::HalfOpen;
