@@ -3,6 +3,7 @@
 #include <cutwater/breaker.hpp>
 
 #include <algorithm>
+#include <span>
 
 #include "base/fork_page.hpp"
 #include "rule/breaker_text.hpp"
@@ -282,8 +283,24 @@ void Call::open_for(std::optional<Nanos> wait, std::string_view outcome_class) n
   report(static_cast<std::uint8_t>(shm::Ended::Failure), outcome_class, {}, true, wait);
 }
 void Call::failed_by_exception(std::optional<Nanos> took) noexcept {
-  const Outcome outcome = detail::outcome_of_current_exception();
-  failed(outcome.failure_class(), took);
+  const detail::OutcomeNames names = detail::names_of_current_exception();
+  const auto listed_as = [&](std::string_view name) {
+    return shm::listed_class(*place_->view, place_->breaker(), name);
+  };
+  std::string_view deciding = names.first();
+  if (place_ != nullptr && names.count != 0) {
+    const std::span<const std::string_view> own{names.own, names.count};
+    const auto named = [&](rule::Listed listed) {
+      return std::find_if(own.begin(), own.end(), [&](auto n) { return listed_as(n) == listed; });
+    };
+    auto found = named(rule::Listed::Ignore);
+    if (found == own.end()) found = named(rule::Listed::Record);
+    if (found != own.end()) deciding = *found;
+    else if (listed_as(names.built_in.failure_class()) != rule::Listed::No) {
+      deciding = names.built_in.failure_class();
+    }
+  }
+  failed(deciding, took);
 }
 void Call::report_value(const Outcome& outcome) noexcept {
   if (outcome.is_success()) succeeded();

@@ -36,7 +36,15 @@ struct BreakerRecord : NamedRecord<BreakerRecord, BreakerPlace> {
   static std::vector<std::string> names(const shm::View& view);
 };
 
-/// Class of the exception being handled, its causes included, to a depth of 16.
-Outcome outcome_of_current_exception() noexcept;
+/// Everything the exception being handled may be called, its causes included, to a depth of 16.
+struct OutcomeNames {
+  std::size_t count = 0;
+  std::string_view own[Outcomes::kMax];          ///< of the program, in the order of adding
+  Outcome built_in = Outcome::failure("exception");
+
+  /// What decides when nobody knows the breaker's lists.
+  std::string_view first() const noexcept { return count != 0 ? own[0] : built_in.failure_class(); }
+};
+OutcomeNames names_of_current_exception() noexcept;
 
 }  // namespace cutwater::detail

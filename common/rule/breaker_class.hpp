@@ -44,14 +44,24 @@ std::uint8_t class_counter(std::string_view name) noexcept;
 /// Name of a counter; empty when it has none.
 std::string_view counter_name(std::uint8_t counter) noexcept;
 
+/// What the lists say of the name, else of its group.
 template <class Lookup>
-ClassVerdict judge_class(std::string_view name, bool record_given, Lookup lookup) noexcept {
-  if (name == "own" || name == "cancelled") return ClassVerdict::Cancelled;
+Listed listed_as(std::string_view name, Lookup lookup) noexcept {
   for (const std::string_view one : {name, group_of(name)}) {
     if (one.empty()) continue;
     const Listed listed = lookup(class_hash(one));
-    if (listed == Listed::Ignore) return ClassVerdict::Ignored;
-    if (listed == Listed::Record) return ClassVerdict::Failure;
+    if (listed != Listed::No) return listed;
+  }
+  return Listed::No;
+}
+
+template <class Lookup>
+ClassVerdict judge_class(std::string_view name, bool record_given, Lookup lookup) noexcept {
+  if (name == "own" || name == "cancelled") return ClassVerdict::Cancelled;
+  switch (listed_as(name, lookup)) {
+    case Listed::Ignore: return ClassVerdict::Ignored;
+    case Listed::Record: return ClassVerdict::Failure;
+    case Listed::No: break;
   }
   return record_given ? ClassVerdict::Success : default_verdict(name);
 }

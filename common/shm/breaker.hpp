@@ -234,6 +234,8 @@ void add_breaker_counters(const View& view, StripeHandle stripe, std::uint32_t i
 std::size_t histogram_cell(std::int64_t duration_ns) noexcept;
 std::int64_t histogram_upper_ns(std::size_t cell) noexcept;
 
+/// What its lists say of that class or, where they do not name it, of the group it lies in.
+rule::Listed listed_class(const View& view, BreakerRef ref, std::string_view name) noexcept;
 /// What this breaker makes of a failure of that class.
 rule::ClassVerdict judge_class(const View& view, BreakerRef ref, std::string_view name) noexcept;
 

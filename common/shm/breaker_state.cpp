@@ -261,27 +261,47 @@ void breaker_name(const View& view, std::uint64_t current, std::uint32_t index, 
   out[length] = 0;
 }
 
-rule::ClassVerdict judge_class(const View& view, BreakerRef ref, std::string_view name) noexcept {
-  for (int read = 0; read < kConfigReads; ++read) {
+namespace {
+
+/// One reading of a breaker's lists, given to `use(record_given, lookup)`; false: none that holds.
+template <class Use>
+bool with_classes(const View& view, BreakerRef ref, Use use) noexcept {
+  for (int read = 0; read < kConfigReads && ref.index < view.breaker_count; ++read) {
     const std::uint64_t current = view.current();
-    if (ref.index >= view.breaker_count) break;
     const auto& list = reinterpret_cast<const BreakerClasses*>(
         view.image[current & kCurrentImageBit] + view.image_breaker_classes_offset)[ref.index];
     const std::size_t count = std::min<std::size_t>(read_once(list.count), rule::kMaxClasses);
-    const rule::ClassVerdict verdict =
-        rule::judge_class(name, read_once(list.record_given) != 0, [&](std::uint64_t hash) {
-          rule::Listed listed = rule::Listed::No;
-          for (std::size_t i = 0; i < count; ++i) {
-            const std::uint64_t entry = read_once(list.entry[i]);
-            if ((entry & ~kClassIgnored) != hash) continue;
-            if ((entry & kClassIgnored) != 0) return rule::Listed::Ignore;
-            listed = rule::Listed::Record;
-          }
-          return listed;
-        });
-    if (view.current() == current) return verdict;
+    use(read_once(list.record_given) != 0, [&](std::uint64_t hash) {
+      rule::Listed listed = rule::Listed::No;
+      for (std::size_t i = 0; i < count; ++i) {
+        const std::uint64_t entry = read_once(list.entry[i]);
+        if ((entry & ~kClassIgnored) != hash) continue;
+        if ((entry & kClassIgnored) != 0) return rule::Listed::Ignore;
+        listed = rule::Listed::Record;
+      }
+      return listed;
+    });
+    if (view.current() == current) return true;
   }
-  return rule::default_verdict(name);
+  return false;
+}
+
+}  // namespace
+
+rule::Listed listed_class(const View& view, BreakerRef ref, std::string_view name) noexcept {
+  rule::Listed listed = rule::Listed::No;
+  const bool read = with_classes(view, ref, [&](bool, auto lookup) {
+    listed = rule::listed_as(name, lookup);
+  });
+  return read ? listed : rule::Listed::No;
+}
+
+rule::ClassVerdict judge_class(const View& view, BreakerRef ref, std::string_view name) noexcept {
+  rule::ClassVerdict verdict = rule::ClassVerdict::Failure;
+  const bool read = with_classes(view, ref, [&](bool record_given, auto lookup) {
+    verdict = rule::judge_class(name, record_given, lookup);
+  });
+  return read ? verdict : rule::default_verdict(name);
 }
 
 BreakerRef find_breaker(const View& view, std::string_view wanted) noexcept {
