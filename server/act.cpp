@@ -36,9 +36,14 @@ std::optional<std::string> bytes_of(std::string_view hex) {
 }
 
 json json_of(const Act& act) {
-  json out{{"id", act.id},       {"do", name_of(act.kind)}, {"limit", act.limit},
-           {"at", act.at_s},     {"until", act.until_s},    {"who", act.who},
-           {"note", act.note}};
+  json out{{"id", act.id},         {"do", name_of(act.kind)}, {"at", act.at_s},
+           {"until", act.until_s}, {"who", act.who},          {"note", act.note}};
+  if (act.kind == ActKind::Breaker) {
+    out["breaker"] = act.breaker;
+    out["state"] = rule::name_of(act.state);
+    return out;
+  }
+  out["limit"] = act.limit;
   if (act.kind != ActKind::Shadow) out["key"] = hex_of(act.key);
   if (act.kind == ActKind::Shadow) out["on"] = act.shadow;
   if (act.kind == ActKind::Override) {
@@ -99,12 +104,20 @@ class Fields {
 Act read_act(Fields& fields) {
   Act act;
   act.id = fields.number("id");
-  act.kind = fields.word<ActKind, 3>("do", {ActKind::Ban, ActKind::Override, ActKind::Shadow});
-  act.limit = fields.text("limit");
+  act.kind = fields.word<ActKind, 4>(
+      "do", {ActKind::Ban, ActKind::Override, ActKind::Shadow, ActKind::Breaker});
   act.at_s = fields.number("at");
   act.until_s = fields.number("until");
   act.who = fields.text("who");
   act.note = fields.text("note");
+  if (act.id == 0) fields.wrong("id");
+  if (act.kind == ActKind::Breaker) {
+    act.breaker = fields.text("breaker");
+    const bool known = rule::state_named(fields.text("state"), act.state);
+    if (!known || !is_by_hand(act.state)) fields.wrong("state");
+    return act;
+  }
+  act.limit = fields.text("limit");
   if (act.kind == ActKind::Shadow) {
     act.shadow = fields.flag("on");
   } else if (auto key = bytes_of(fields.text("key"))) {
@@ -117,7 +130,6 @@ Act read_act(Fields& fields) {
     act.rate_period_ns = fields.number("period_ns");
     act.burst = fields.number("burst");
   }
-  if (act.id == 0) fields.wrong("id");
   return act;
 }
 
@@ -140,6 +152,7 @@ std::string_view name_of(ActKind kind) noexcept {
     case ActKind::Ban: return "ban";
     case ActKind::Override: return "override";
     case ActKind::Shadow: return "shadow";
+    case ActKind::Breaker: return "breaker";
   }
   return "?";
 }

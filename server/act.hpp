@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A manual act that lasts: a ban, an override, a limit set to shadow. And the line it is written as
-// in the journal.
+// A manual act that lasts: a ban, an override, a limit set to shadow, a breaker put into a state by
+// hand. And the line it is written as in the journal.
 //
 //   CRC32C-of-the-rest SPACE JSON \n          one act, or one end of an act, a line
 //   {"id":7,"do":"ban","limit":"login","key":"6d616c","at":1767225600,"until":0,"who":"uid 0",
 //    "note":"scraping"}
+//   {"id":8,"do":"breaker","breaker":"fraud","state":"FORCED_OPEN","at":1767225600,"until":0,
+//    "who":"uid 0","note":"their maintenance"}
 //   {"end":7,"how":"undone","at":1767229200,"who":"uid 0"}
 // Keys are written in hexadecimal: they are any bytes. Times are seconds of the calendar
 // (1970-01-01 UTC), since the segment's clock does not outlive a boot. `until` 0: until undone.
@@ -19,9 +21,11 @@
 
 #include <cutwater/result.hpp>
 
+#include "rule/breaker_settings.hpp"
+
 namespace cutwater::server {
 
-enum class ActKind : std::uint8_t { Ban, Override, Shadow };
+enum class ActKind : std::uint8_t { Ban, Override, Shadow, Breaker };
 
 /// Bytes of one line, its end included; a longer one is damage.
 inline constexpr std::size_t kMaxJournalLine = 16384;
@@ -29,8 +33,11 @@ inline constexpr std::size_t kMaxJournalLine = 16384;
 struct Act {
   std::uint64_t id = 0;              ///< grows by one; 0 = not written yet
   ActKind kind = ActKind::Ban;
-  std::string limit;
-  std::string key;                   ///< Ban, Override
+  std::string limit;                 ///< its name; of ActKind::Breaker empty
+  std::string breaker = {};          ///< Breaker: its name
+  rule::BreakerState state = rule::BreakerState::ForcedOpen;   ///< Breaker: FORCED_OPEN, DISABLED
+                                                               ///< or METRICS_ONLY
+  std::string key = {};              ///< Ban, Override
   std::uint64_t rate_count = 0;      ///< Override: tokens per period; 0 = unlimited
   std::uint64_t rate_period_ns = 0;
   std::uint64_t burst = 0;
@@ -49,14 +56,24 @@ struct ActEnd {
   std::uint64_t id = 0;
   EndKind how = EndKind::Undone;
   std::uint64_t at_s = 0;
-  std::string who;                   ///< empty: the daemon itself (expired)
+  std::string who;                   ///< empty: the daemon itself (expired, or left by others)
 
   friend bool operator==(const ActEnd&, const ActEnd&) = default;
 };
 
 using JournalEntry = std::variant<Act, ActEnd>;
 
-/// "ban", "override", "shadow"; "undone", "replaced", "expired".
+/// The name of the limit or breaker it is about.
+inline const std::string& subject_of(const Act& act) noexcept {
+  return act.kind == ActKind::Breaker ? act.breaker : act.limit;
+}
+/// True for the states that only a hand brings about, and that last.
+inline bool is_by_hand(rule::BreakerState state) noexcept {
+  return state == rule::BreakerState::ForcedOpen || state == rule::BreakerState::Disabled ||
+         state == rule::BreakerState::MetricsOnly;
+}
+
+/// "ban", "override", "shadow", "breaker"; "undone", "replaced", "expired".
 std::string_view name_of(ActKind kind) noexcept;
 std::string_view name_of(EndKind how) noexcept;
 

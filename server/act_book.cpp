@@ -18,7 +18,7 @@ void ActBook::replay(const JournalEntry& entry) {
 
 Result<std::vector<JournalEntry>> ActBook::begin(Act act) {
   std::vector<JournalEntry> out;
-  const Act* former = find(act.kind, act.limit, act.key);
+  const Act* former = find(act.kind, subject_of(act), act.key);
   if (former == nullptr && standing_.size() >= kMaxStanding) {
     return Error(Errc::Busy, fmt::format("{} manual acts stand, as many as there may be; undo some "
                                          "(cutwaterctl journal list, journal undo ID)",
@@ -59,9 +59,16 @@ const Act* ActBook::find(std::uint64_t id) const {
   return at == standing_.end() ? nullptr : &at->second;
 }
 
-const Act* ActBook::find(ActKind kind, std::string_view limit, std::string_view key) const {
+const Act* ActBook::find(ActKind kind, std::string_view subject, std::string_view key) const {
   for (const auto& [id, act] : standing_) {
-    if (act.kind == kind && act.limit == limit && act.key == key) return &act;
+    if (act.kind == kind && subject_of(act) == subject && act.key == key) return &act;
+  }
+  return nullptr;
+}
+
+const EndedAct* ActBook::last_ended(std::string_view breaker) const {
+  for (auto at = ended_.rbegin(); at != ended_.rend(); ++at) {
+    if (at->act.kind == ActKind::Breaker && at->act.breaker == breaker) return &*at;
   }
   return nullptr;
 }

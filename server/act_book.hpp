@@ -2,8 +2,9 @@
 // Which manual acts stand, and which ended lately. A machine without I/O: acts and times go in; the
 // entries to be written come out, in the order they must stand in the journal.
 //
-// At most one act of a kind stands for a limit and key: a later one replaces it. Going back does
-// not bring the replaced one back: what stands then is the configuration.
+// At most one act of a kind stands for a limit and key, and one for a breaker: a later one replaces
+// it. Going back does not bring the replaced one back: what stands then is the configuration, or
+// what a breaker decides by itself.
 // Bounds: kMaxStanding acts stand (further ones: Busy, "undo some"), kMaxEnded ended ones are
 // remembered for people. Thread safety: one thread.
 #pragma once
@@ -39,8 +40,10 @@ class ActBook {
   std::vector<JournalEntry> expire(std::uint64_t now_s);
 
   const Act* find(std::uint64_t id) const;
-  /// The one that stands for this kind, limit and key.
-  const Act* find(ActKind kind, std::string_view limit, std::string_view key) const;
+  /// The one that stands for this kind, limit (or breaker) and key.
+  const Act* find(ActKind kind, std::string_view subject, std::string_view key) const;
+  /// The newest about a breaker that ended, as far as it is remembered.
+  const EndedAct* last_ended(std::string_view breaker) const;
   const std::map<std::uint64_t, Act>& standing() const noexcept { return standing_; }
   const std::deque<EndedAct>& ended() const noexcept { return ended_; }
   std::uint64_t last_id() const noexcept { return last_id_; }

@@ -25,11 +25,24 @@ const char* word_of(rule::LimitKind kind) {
   return "?";
 }
 
+void set_times(wire::Value& row, const Act& act) {
+  row.set("at_s", act.at_s);
+  row.set("until_s", act.until_s);
+  row.set("who", act.who);
+  row.set("note", act.note);
+}
+
 wire::Value row_of(const shm::View& view, const Act& act,
                    const std::vector<rule::LimitSettings>& limits) {
   wire::Value row;
   row.set("id", act.id);
   row.set("do", name_of(act.kind));
+  if (act.kind == ActKind::Breaker) {
+    row.set("breaker", act.breaker);
+    row.set("to", rule::name_of(act.state));
+    set_times(row, act);
+    return row;
+  }
   row.set("limit", act.limit);
   if (act.kind == ActKind::Shadow) {
     row.set("on", act.shadow);
@@ -45,11 +58,16 @@ wire::Value row_of(const shm::View& view, const Act& act,
     row.set("period_ns", act.rate_period_ns);
     row.set("burst", act.burst);
   }
-  row.set("at_s", act.at_s);
-  row.set("until_s", act.until_s);
-  row.set("who", act.who);
-  row.set("note", act.note);
+  set_times(row, act);
   return row;
+}
+
+/// How it ended, or that it stands.
+void set_end(wire::Value& row, const ActEnd* end) {
+  row.set("state", end == nullptr ? "stands" : name_of(end->how));
+  if (end == nullptr) return;
+  row.set("ended_s", end->at_s);
+  row.set("ended_by", end->who);
 }
 
 }  // namespace
@@ -78,19 +96,54 @@ rows::Rows journal_rows(const shm::View& view, const ActBook& book,
   std::map<std::uint64_t, wire::Value> by_id;
   for (const auto& [id, act] : book.standing()) {
     wire::Value row = row_of(view, act, limits);
-    row.set("state", "stands");
+    set_end(row, nullptr);
     by_id.emplace(id, std::move(row));
   }
   for (const EndedAct& ended : book.ended()) {
     wire::Value row = row_of(view, ended.act, limits);
-    row.set("state", name_of(ended.end.how));
-    row.set("ended_s", ended.end.at_s);
-    row.set("ended_by", ended.end.who);
+    set_end(row, &ended.end);
     by_id.emplace(ended.act.id, std::move(row));
   }
   rows::Rows out;
   for (auto& [id, row] : by_id) out.push_back(std::move(row));
   return out;
+}
+
+wire::Value breaker_act_row(const shm::View& view, const ActBook& book, std::string_view breaker) {
+  if (const Act* act = book.find(ActKind::Breaker, breaker, {})) {
+    wire::Value row = row_of(view, *act, {});
+    set_end(row, nullptr);
+    return row;
+  }
+  const EndedAct* ended = book.last_ended(breaker);
+  if (ended == nullptr) return {};
+  wire::Value row = row_of(view, ended->act, {});
+  set_end(row, &ended->end);
+  return row;
+}
+
+wire::Value key_act_row(const shm::View& view, const ActBook& book,
+                        const std::vector<rule::LimitSettings>& limits, std::string_view limit,
+                        std::string_view key) {
+  for (const ActKind kind : {ActKind::Ban, ActKind::Override}) {
+    if (const Act* act = book.find(kind, limit, key)) {
+      wire::Value row = row_of(view, *act, limits);
+      set_end(row, nullptr);
+      return row;
+    }
+  }
+  const rule::LimitSettings* settings = find(limits, limit);
+  if (settings == nullptr) return {};
+  for (const rule::OverrideSettings& one : settings->overrides) {
+    if (one.pattern || one.key != key) continue;
+    wire::Value row;
+    row.set("do", one.kind == rule::LimitKind::Blocked ? "ban" : "override");
+    row.set("state", "configuration");
+    row.set("until_s", one.until_unix_s);
+    row.set("note", one.note);
+    return row;
+  }
+  return {};
 }
 
 rows::Rows override_rows(const shm::View& view, const ActBook& book,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // READ rows about what was set by hand or for single keys.
 //
-//   journal    id do limit key? count? period_ns? burst? on? at_s until_s who note state (stands,
-//              undone, replaced, expired) ended_s? ended_by?; by id
+//   journal    id do limit key? count? period_ns? burst? on? (of a breaker: breaker to) at_s until_s
+//              who note state (stands, undone, replaced, expired) ended_s? ended_by?; by id
 //   overrides  limit key pattern kind (bucket, unlimited, blocked) windows until_s note origin
 //              (configuration, act) act?; by limit
 // Keys appear as the limit's show-keys allows: as they are (control characters replaced), as the
@@ -23,6 +23,13 @@ std::string shown_key(const shm::View& view, const rule::LimitSettings& limit,
 
 rows::Rows journal_rows(const shm::View& view, const ActBook& book,
                         const std::vector<rule::LimitSettings>& limits);
+/// The act that stands for a breaker, else the last one that ended; nil: none is remembered.
+wire::Value breaker_act_row(const shm::View& view, const ActBook& book, std::string_view breaker);
+/// The ban or override that stands for a key, by hand or (state: configuration) in the file; nil:
+/// none, or a pattern's.
+wire::Value key_act_row(const shm::View& view, const ActBook& book,
+                        const std::vector<rule::LimitSettings>& limits, std::string_view limit,
+                        std::string_view key);
 rows::Rows override_rows(const shm::View& view, const ActBook& book,
                          const std::vector<rule::LimitSettings>& effective);
 

@@ -94,6 +94,7 @@ void Acts::begin(Memory& memory, const Running& running, Publish publish,
   publish_ = std::move(publish);
   announced_ = std::move(announced);
   put_bans();
+  look_at_breakers();
 }
 
 /// Before the first publication nothing is known to be placed, so timed bans are overrides then;
@@ -192,6 +193,7 @@ void Acts::undo(std::uint64_t id, const std::string& who, Done done) {
 }
 
 void Acts::end_act(const Act& act, const std::string& who, Done done) {
+  if (act.kind == ActKind::Breaker) return end_breaker_act(act, who, std::move(done));
   const std::uint64_t id = act.id;
   const std::uint64_t at_s = memory_->unix_now_s();
   std::string text = fmt::format("{} of act {} undone", name_of(act.kind), id);
@@ -250,10 +252,12 @@ void Acts::save(const std::vector<JournalEntry>& entries, std::string text, Done
 void Acts::tick() {
   const std::vector<JournalEntry> ended = book_.expire(memory_->unix_now_s());
   if (shm::clear_bans(memory_->view())) announce();
+  look_at_breakers(kBreakersPerTick);
   if (ended.empty()) return;
   bool published = false;
   for (const JournalEntry& entry : ended) {
-    published = placed_.erase(std::get<ActEnd>(entry).id) == 0 || published;
+    const std::uint64_t id = std::get<ActEnd>(entry).id;
+    if (!was_breaker(id)) published = placed_.erase(id) == 0 || published;
   }
   save(ended, "", [](const ActVerdict&) {});
   if (published) publish_then([](ActBook&) { return std::vector<JournalEntry>{}; }, {}, "",

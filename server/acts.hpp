@@ -5,6 +5,8 @@
 //   ban for a time      an entry of the bucket table; no place there: an override with `until`
 //   ban until undone, override, shadow      the configuration's limits with these on top, published
 //                                           as a reload is: whole, within 100 ms
+//   a breaker's state by hand               one swap of its state word, which carries its end; put
+//                                           in force again where the breaker began anew
 // An operator's act wins over the configuration for the same key. An act for a limit that the
 // configuration does not have (any more) stands without effect until the limit is back.
 // Order: in force first, then on the disk, then answered; the answer says when it is not saved.
@@ -21,6 +23,7 @@
 #include "memory.hpp"
 #include "rule/limit_settings.hpp"
 #include "running.hpp"
+#include "shm/breaker.hpp"
 #include "wire/message.hpp"
 
 namespace cutwater::server {
@@ -65,6 +68,22 @@ class Acts {
                     Done done);
   void undo(std::uint64_t id, const std::string& who, Done done);
 
+  /// One breaker by hand: ForceOpen, Disable and MetricsOnly last and are journalled; Auto and
+  /// Reset end them. `for_ns` 0: until undone.
+  struct BreakerAct {
+    shm::Steer what = shm::Steer::ForceOpen;
+    std::string breaker, who, note;
+    std::uint64_t for_ns = 0;
+  };
+  void steer_breaker(const BreakerAct& act, Done done);
+  /// After a publication, and once a second: acts about breakers that began anew (another boot, a
+  /// block that came back) are put in force, for the time that is left; acts whose breaker was
+  /// moved on by somebody else end.
+  void look_at_breakers() {
+    last_looked_ = 0;
+    look_at_breakers(ActBook::kMaxStanding);
+  }
+
   /// Once a second: acts whose time is over end.
   void tick();
   /// The memory is another one, or empty: bans are put into it.
@@ -83,6 +102,15 @@ class Acts {
   void publish_then(Change change, Note noted, std::string text, Done done);
   void save(const std::vector<JournalEntry>& entries, std::string text, Done done);
   void end_act(const Act& act, const std::string& who, Done done);
+  void end_breaker_act(const Act& act, const std::string& who, Done done);
+  void hold_breaker(const BreakerAct& act, shm::BreakerRef ref, Done done);
+  void free_breaker(const BreakerAct& act, shm::BreakerRef ref, Done done);
+  bool reapply(const Act& act, shm::BreakerRef ref, std::uint64_t now_s);
+  bool was_breaker(std::uint64_t id) const;
+  /// Finding a breaker goes through all names: so many a second.
+  static constexpr std::size_t kBreakersPerTick = 16;
+  void look_at_breakers(std::size_t at_most);
+  void note_breaker(const std::string& breaker, std::string_view what);
   void announce();
   void note(const std::string& limit, std::string_view what);
   bool known_limit(const std::string& name) const;
@@ -91,6 +119,7 @@ class Acts {
   std::unique_ptr<Journal> journal_;
   ActBook book_;
   std::set<std::uint64_t> placed_;     // ids of bans that have an entry in the table
+  std::uint64_t last_looked_ = 0;      // act of a breaker that was looked at last; 0 = none
   Memory* memory_ = nullptr;
   const Running* running_ = nullptr;
   Publish publish_;

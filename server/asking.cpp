@@ -5,6 +5,7 @@
 #include "breaker_words.hpp"
 #include "memory.hpp"
 #include "nearest_name.hpp"
+#include "shm/breaker_words.hpp"
 
 namespace cutwater::server {
 
@@ -184,7 +185,7 @@ wire::Resolved Asking::resolve_breaker(const std::string& name) const {
   out.settings = settings_of(info.numbers);
   out.settings.set("state", static_cast<std::uint8_t>(word_of(info.effective.state)));
   out.settings.set("would", next.granted ? 0U : static_cast<unsigned>(next.reason));
-  out.settings.set("explain", rule::explain_text(info.numbers, story_of(info)));
+  out.settings.set("explain", rule::explain_text(info.numbers, shm::story_of(info)));
   return out;
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A breaker's state as the protocol says it, and what texts are made of. Pure. Thread safety:
-// values.
+// A breaker's state as the protocol says it. Pure. Thread safety: values.
 #pragma once
 #include "rule/breaker_text.hpp"
 #include "shm/breaker.hpp"
@@ -31,25 +30,6 @@ inline wire::BreakerWord word_of(shm::CallKind kind) noexcept {
     case shm::CallKind::OwnProbe: break;
   }
   return wire::BreakerWord::Closed;
-}
-
-inline rule::BreakerStory story_of(const shm::BreakerInfo& info) {
-  rule::BreakerStory story;
-  story.name = info.name;
-  story.state = info.word.state;
-  story.reason = info.word.reason;
-  story.now_ns = info.now_ns;
-  story.since_ns = info.since_ns;
-  story.deadline_ns = info.word.deadline_ns;
-  story.attempts = info.word.attempts;
-  story.trip_calls = info.trip_calls;
-  story.trip_permille = info.trip_permille;
-  story.window = info.window;
-  story.probes = info.probes;
-  story.held = info.probes_held;
-  story.ramping = info.word.ramping;
-  story.flapping = info.flapping;
-  return story;
 }
 
 }  // namespace cutwater::server

@@ -76,21 +76,13 @@ struct Daemon::Parts {
         desk(*memory, janitor, running, steering, log),
         reader(*memory, running,
                {.fill = [this] { return janitor.fill(); },
-                .add_status = [this](wire::Value& row) {
-                  add_status(row);
-                  row.set("journal", acts->journal().path());
-                  if (acts->journal().path().empty()) {
-                    row.set("journal_why_not", acts->journal().why_not());
-                  }
-                },
+                .add_status = [this](wire::Value& row) { add_status(row); },
                 .add_clients = [this](rows::Rows& rows) { desk.add_clients(rows); },
-                .journal = [this] {
-                  return journal_rows(memory->view(), acts->book(), running.config.limits);
-                },
                 .overrides = [this] {
                   return override_rows(memory->view(), acts->book(),
                                        acts->effective(running.config.limits));
-                }}),
+                },
+                .book = [this]() -> const ActBook& { return acts->book(); }}),
         signals(loop, SIGTERM, SIGINT, SIGHUP),
         timer(loop),
         farewell(loop) {
@@ -273,6 +265,7 @@ void Daemon::Parts::add_status(wire::Value& row) {
   row.set("names_lost", janitor.names_lost());
   row.set("rules_repaired", janitor.repairs());
   row.set("journal", acts->journal().path());
+  if (acts->journal().path().empty()) row.set("journal_why_not", acts->journal().why_not());
   row.set("manual_acts", acts->book().standing().size());
 }
 
@@ -354,6 +347,7 @@ asio::awaitable<void> Daemon::Parts::obey_signals() {
 /// Another configuration, or other manual acts, are in force.
 void Daemon::Parts::published() {
   janitor.rules_published();
+  acts->look_at_breakers();
   desk.reconfigured();
   watch_file();
 }

@@ -8,6 +8,7 @@
 #include "memory.hpp"
 #include "nearest_name.hpp"
 #include "rule/breaker_text.hpp"
+#include "shm/breaker_words.hpp"
 
 namespace cutwater::server {
 
@@ -150,7 +151,7 @@ void Decider::refuse_breaker(shm::BreakerRef ref, const shm::BreakerEntry& entry
   if (info.since_ns != 0 && info.since_ns <= entry.now_ns) {
     out.since_ns = wire_ns(entry.now_ns - info.since_ns);
   }
-  out.why = rule::cause_text(info.numbers, story_of(info));
+  out.why = rule::cause_text(info.numbers, shm::story_of(info));
 }
 
 /// For CANCEL: behind the receipts of the items, where REFUND does not reach.

@@ -7,6 +7,7 @@
 #include <cutwater/version.hpp>
 
 #include "act_rows.hpp"
+#include "rows/breaker_rows.hpp"
 #include "shm/bucket.hpp"
 #include "shm/tops.hpp"
 
@@ -100,11 +101,16 @@ Reader::Outcome Reader::rows_of(const wire::Read& asked) const {
     facts_.add_clients(all);
     return all;
   }
+  if (asked.what == "breakers") return breakers();
+  if (asked.what == "breaker") return breaker(asked);
   if (asked.what == "top") return top(asked);
-  if (asked.what == "journal") return facts_.journal();
+  if (asked.what == "journal") {
+    return journal_rows(view, facts_.book(), running_.config.limits);
+  }
   if (asked.what == "overrides") return facts_.overrides();
   return invalid("what", "'" + asked.what + "' is not known; there are status, clients, limits, "
-                         "limit, top, counters, overrides, journal, events, config");
+                         "limit, breakers, breaker, top, counters, overrides, journal, events, "
+                         "config");
 }
 
 Reader::Outcome Reader::limit(const wire::Read& asked) const {
@@ -122,6 +128,41 @@ Reader::Outcome Reader::limit(const wire::Read& asked) const {
   auto row = rows::limit_row(memory_.view(), *asked.name, key, cost);
   if (!row) return invalid("name", row.error().text());
   add_settings(*row);
+  if (key) {
+    wire::Value act = key_act_row(memory_.view(), facts_.book(), running_.config.limits,
+                                  *asked.name, *key);
+    if (!act.is_nil()) row->set("act", std::move(act));
+  }
+  return rows::Rows{std::move(*row)};
+}
+
+Reader::Outcome Reader::breakers() const {
+  rows::Rows all = rows::breaker_rows(memory_.view());
+  for (wire::Value& row : all) {
+    const wire::Value act = breaker_act_row(memory_.view(), facts_.book(),
+                                            *row.find("breaker")->as_string());
+    const wire::Value* state = act.find("state");
+    if (state != nullptr && *state->as_string() == "stands") row.set("act", *act.find("id"));
+  }
+  return all;
+}
+
+Reader::Outcome Reader::breaker(const wire::Read& asked) const {
+  if (!asked.name) return invalid("name", "which breaker?");
+  auto row = rows::breaker_row(memory_.view(), *asked.name);
+  if (!row) return invalid("name", row.error().text());
+  for (const rule::BreakerSettings& settings : running_.config.breakers) {
+    if (settings.name != *asked.name) continue;
+    const auto list = [&](const char* word, const std::vector<std::string>& names) {
+      wire::Value::Array out(names.begin(), names.end());
+      row->set(word, std::move(out));
+    };
+    if (settings.record_given) list("record", settings.record);
+    if (!settings.ignore.empty()) list("ignore", settings.ignore);
+    if (!settings.note.empty()) row->set("note", settings.note);
+  }
+  wire::Value act = breaker_act_row(memory_.view(), facts_.book(), *asked.name);
+  if (!act.is_nil()) row->set("act", std::move(act));
   return rows::Rows{std::move(*row)};
 }
 

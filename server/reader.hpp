@@ -5,7 +5,9 @@
 //               accepted refused log_dropped names_lost rules_repaired reloads reloads_refused
 //   clients   + watched (pidfd, connection) mode why connection; sessions without a row come last,
 //               with row 0
-//   limits, limit   + initial note
+//   limits, limit   + initial note; with a key: act (the ban or override that stands for it)
+//   breaker   + note record ignore (of the configuration), act (by hand: stands, or ended last)
+//   breakers  + act (id of the one that stands)
 //   counters, events, config {path value origin}
 //   journal, overrides       act_rows.hpp
 //   top (name?)              limit key asked refused over: most asking first (shm/tops.hpp)
@@ -21,6 +23,7 @@
 #include <variant>
 #include <vector>
 
+#include "act_book.hpp"
 #include "memory.hpp"
 #include "rows/segment_rows.hpp"
 #include "running.hpp"
@@ -33,8 +36,11 @@ struct ReaderFacts {
   std::function<rows::TableFill()> fill;
   std::function<void(wire::Value& status)> add_status;
   std::function<void(rows::Rows& clients)> add_clients;
-  std::function<rows::Rows()> journal = [] { return rows::Rows{}; };
   std::function<rows::Rows()> overrides = [] { return rows::Rows{}; };
+  std::function<const ActBook&()> book = []() -> const ActBook& {
+    static const ActBook kNobody;
+    return kNobody;
+  };
 };
 
 class Reader {
@@ -50,6 +56,8 @@ class Reader {
   using Outcome = std::variant<rows::Rows, wire::Fault>;
   Outcome rows_of(const wire::Read& asked) const;
   Outcome limit(const wire::Read& asked) const;
+  Outcome breakers() const;
+  Outcome breaker(const wire::Read& asked) const;
   Outcome top(const wire::Read& asked) const;
   wire::Value status() const;
   void add_settings(wire::Value& limit) const;

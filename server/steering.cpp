@@ -6,6 +6,7 @@
 #include "config/rate.hpp"
 #include "config/words.hpp"
 #include "rows/segment_rows.hpp"
+#include "wire/breaker_verbs.hpp"
 
 namespace cutwater::server {
 
@@ -13,7 +14,20 @@ namespace {
 
 constexpr std::string_view kVerbs =
     "config.reload, limit.reset, limit.drain, limit.credit, limit.ban, limit.unban, "
-    "limit.override, limit.shadow, journal.undo, log.level, clock.step";
+    "limit.override, limit.shadow, breaker.force-open, breaker.disable, breaker.metrics-only, "
+    "breaker.auto, breaker.reset, journal.undo, log.level, clock.step";
+
+/// Longest time an act may be given: further off nobody means it.
+constexpr std::uint64_t kMaxForNs = rule::kMaxPeriodNs;
+
+std::optional<shm::Steer> steer_of(std::string_view verb) {
+  if (verb == wire::kVerbBreakerForceOpen) return shm::Steer::ForceOpen;
+  if (verb == wire::kVerbBreakerDisable) return shm::Steer::Disable;
+  if (verb == wire::kVerbBreakerMetricsOnly) return shm::Steer::MetricsOnly;
+  if (verb == wire::kVerbBreakerAuto) return shm::Steer::Auto;
+  if (verb == wire::kVerbBreakerReset) return shm::Steer::Reset;
+  return std::nullopt;
+}
 
 bool is_about_a_key(std::string_view verb) {
   return verb == wire::kVerbLimitReset || verb == wire::kVerbLimitDrain ||
@@ -84,6 +98,9 @@ void Steering::carry_out(const wire::Steer& asked, const std::string& who, Answe
   if (asked.verb == wire::kVerbConfigReload) return reload(asked, who, std::move(answer));
   if (is_about_a_key(asked.verb)) return answer(change_key(asked, who));
   if (lasts(asked.verb)) return act(asked, who, std::move(answer));
+  if (const auto what = steer_of(asked.verb)) {
+    return act_on_breaker(*what, asked, who, std::move(answer));
+  }
   if (asked.verb == wire::kVerbLogLevel) return answer(set_level(asked, who));
   if (asked.verb == wire::kVerbClockStep) return answer(step_clock(asked));
   answer(say(wire::kSteerInvalid,
@@ -199,6 +216,25 @@ void Steering::act(const wire::Steer& asked, const std::string& who, Answer answ
     wanted.shadow = *flag;
   }
   acts_.carry_out(std::move(wanted), asked.for_ns, done);
+}
+
+void Steering::act_on_breaker(shm::Steer what, const wire::Steer& asked, const std::string& who,
+                              Answer answer) {
+  const bool holds = what != shm::Steer::Auto && what != shm::Steer::Reset;
+  if (!asked.name) return answer(say(wire::kSteerInvalid, asked.verb + ": which breaker?"));
+  if (asked.for_ns > kMaxForNs) {
+    return answer(say(wire::kSteerInvalid, asked.verb + ": at most 3660 d"));
+  }
+  if (!holds && asked.for_ns != 0) {
+    return answer(say(wire::kSteerInvalid, asked.verb + " takes no time: it holds at once"));
+  }
+  const Acts::BreakerAct act{what, *asked.name, who, asked.note, asked.for_ns};
+  acts_.steer_breaker(act, [this, answer, who, verb = asked.verb,
+                            name = *asked.name](const ActVerdict& verdict) {
+    log_.info("{}: {} {}: {}", who, verb, name,
+              verdict.code == wire::kSteerDone ? "done" : "refused");
+    answer(say(verdict.code, verdict.text));
+  });
 }
 
 wire::SteerAnswer Steering::set_level(const wire::Steer& asked, const std::string& who) {

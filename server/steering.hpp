@@ -7,6 +7,8 @@
 //   limit.drain name key       the tokens there now are spent; a debt stays a debt
 //   limit.credit name key {n}  n tokens more, at most a full bucket; outside P1
 //   limit.ban, unban, override, shadow, journal.undo       acts that last: acts.hpp
+//   breaker.force-open, disable, metrics-only, auto, reset (with breaker. in front)  name; for_ns
+//                              and note of the first three: acts.hpp
 //   log.level {level}          until the next change of `log` by a reload
 //   clock.step {to_ns}         stepped segments only, never backwards: else code 5. The text of the
 //                              answer is the clock's value, in decimal
@@ -42,6 +44,8 @@ class Steering {
   Subject subject_of(const wire::Steer& asked) const;
   void reload(const wire::Steer& asked, const std::string& who, Answer answer);
   void act(const wire::Steer& asked, const std::string& who, Answer answer);
+  void act_on_breaker(shm::Steer what, const wire::Steer& asked, const std::string& who,
+                      Answer answer);
   wire::SteerAnswer change_key(const wire::Steer& asked, const std::string& who);
   wire::SteerAnswer step_clock(const wire::Steer& asked);
   wire::SteerAnswer set_level(const wire::Steer& asked, const std::string& who);

@@ -20,6 +20,11 @@ constexpr Nanos kReloadPatience = std::chrono::seconds{10};
 Result<wire::Steer> message_of(std::string_view verb, const KeyAct& act) {
   auto key = key_argument(act.key);
   if (!key) return key.error();
+  const bool singles_out = verb == wire::kVerbLimitBan || verb == wire::kVerbLimitUnban ||
+                           verb == wire::kVerbLimitOverride;
+  if (singles_out && key->empty()) {
+    return Error{Errc::InvalidArgument, "an empty key cannot be singled out"};
+  }
   wire::Steer message;
   message.verb = verb;
   message.name = act.limit;
@@ -106,8 +111,9 @@ Exit run_config_reload(const Settings& settings, bool dry) {
 
 namespace {
 
-/// `shadow off`, `override 9/s burst 9`, `ban`.
+/// `shadow off`, `override 9/s burst 9`, `ban`, `FORCED_OPEN`.
 std::string act_text(const wire::Value& row) {
+  if (row.find("to") != nullptr) return escape_short(text_at(row, "to"));
   std::string text = escape_short(text_at(row, "do"));
   if (row.find("on") != nullptr) text += truth_at(row, "on") ? " on" : " off";
   if (row.find("count") != nullptr) {
@@ -133,7 +139,7 @@ Exit run_journal_list(const Settings& settings) {
       {{"ID", Table::Align::Right},
        {"STATE"},
        {"ACT"},
-       {"LIMIT"},
+       {"ON"},
        {"KEY"},
        {"UNTIL"},
        {"BY"},
@@ -144,8 +150,9 @@ Exit run_journal_list(const Settings& settings) {
       return text.empty() ? std::string("-") : escape_short(text);
     };
     const std::uint64_t until = number_at(row, "until_s");
-    table.add({std::to_string(number_at(row, "id")), shown("state"), act_text(row), shown("limit"),
-               shown("key"), until == 0 ? "-" : moment_text(until), shown("who"),
+    const bool breaker = row.find("breaker") != nullptr;
+    table.add({std::to_string(number_at(row, "id")), shown("state"), act_text(row),
+               breaker ? "breaker " + shown("breaker") : "limit " + shown("limit"), shown("key"), until == 0 ? "-" : moment_text(until), shown("who"),
                shown("note")});
   }
   return print(settings, document,

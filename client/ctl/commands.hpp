@@ -5,6 +5,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "ctl/exit_code.hpp"
 #include "ctl/settings.hpp"
@@ -53,6 +54,20 @@ struct OverrideAct {
 };
 Exit run_limit_override(const Settings& settings, const KeyAct& act, const OverrideAct& numbers);
 Exit run_limit_shadow(const Settings& settings, const KeyAct& act, bool on);
+
+/// Breakers: state as the next caller finds it, rates, probes, when to come back.
+Exit run_breaker_list(const Settings& settings);
+/// Settings, window, counters, durations, last manual act. Exit::Refused when a caller would be
+/// refused now; so does explain, which says in words what decides next.
+Exit run_breaker_get(const Settings& settings, const std::string& name);
+Exit run_breaker_explain(const Settings& settings, const std::string& name);
+/// Puts a breaker into a state by hand, or ends that. Needs the daemon and the right to steer.
+struct BreakerHand {
+  std::string_view verb;     ///< wire/breaker_verbs.hpp
+  std::string breaker, note;
+  std::uint64_t for_ns = 0;  ///< 0 = until undone
+};
+Exit run_breaker_steer(const Settings& settings, const BreakerHand& act);
 
 /// What was done by hand: the acts that stand, and those that ended lately.
 Exit run_journal_list(const Settings& settings);

@@ -7,9 +7,19 @@
 namespace cutwater::ctl {
 namespace {
 
-/// Asked for names while somebody types: short, quiet, and nothing when nobody answers.
-std::string names_command(const std::string& program) {
-  return program + " --timeout 200ms limit list 2>/dev/null | sed -n '2,$s/ .*//p'";
+/// Asked for names while somebody types: short, quiet, and nothing when nobody answers. The group
+/// of commands that knows them, or nullptr: no names are wanted.
+const char* group_of(Wanted wanted) noexcept {
+  switch (wanted) {
+    case Wanted::LimitName: return "limit";
+    case Wanted::BreakerName: return "breaker";
+    case Wanted::BulkheadName: return "bulkhead";
+    default: return nullptr;
+  }
+}
+std::string names_command(const std::string& program, Wanted wanted) {
+  return program + " --timeout 200ms " + group_of(wanted) +
+         " list 2>/dev/null | sed -n '2,$s/ .*//p'";
 }
 
 /// A text between single quotes for a POSIX shell and for zsh.
@@ -64,14 +74,31 @@ void each_value(const CommandTree& at, std::vector<const CommandOption*>& out) {
   for (const CommandTree& child : at.children) each_value(child, out);
 }
 
-/// The loop both bash and zsh find the command by; $1 is the array's name, $2 its last index.
-std::string path_loop(const CommandTree& program, const char* array, const char* begin,
-                      const char* end) {
-  std::string out = "  local path='' word i\n";
+/// Names of all options that take a value, for a `case`.
+std::vector<std::string> names_with_value(const CommandTree& program) {
+  std::vector<const CommandOption*> options;
+  each_value(program, options);
+  std::vector<std::string> names;
+  for (const CommandOption* option : options) {
+    for (const std::string& name : option->names) {
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+  }
+  return names;
+}
+
+/// The loop both bash and zsh find the command by, and how many of its arguments stand already.
+/// (`path` would be PATH in zsh; `=` is a word of its own in bash.)
+std::string command_loop(const CommandTree& program, const char* array, const char* begin,
+                         const char* end) {
+  std::string out = "  local at='' word skip='' i n=0\n";
   out += std::string("  for ((i = ") + begin + "; i < " + end + "; i++)); do\n";
   out += std::string("    word=${") + array + "[i]}\n";
-  out += "    case \"$path/$word\" in\n      " + joined(paths_of(program), "|") +
-         ") path=$path/$word ;;\n    esac\n  done\n";
+  out += "    if [[ -n $skip ]]; then [[ $word == '=' ]] || skip=''; continue; fi\n";
+  out += "    case $word in\n      " + joined(names_with_value(program), "|") +
+         ") skip=1; continue ;;\n      -*) continue ;;\n    esac\n";
+  out += "    case \"$at/$word\" in\n      " + joined(paths_of(program), "|") +
+         ") at=$at/$word; n=0 ;;\n      *) n=$((n + 1)) ;;\n    esac\n  done\n";
   return out;
 }
 
@@ -83,7 +110,10 @@ std::string bash_value(Wanted wanted, const std::vector<std::string>& words,
     case Wanted::File:
       return "COMPREPLY=($(compgen -f -- \"$cur\")); return";
     case Wanted::LimitName:
-      return "COMPREPLY=($(compgen -W \"$(" + names_command(program) + ")\" -- \"$cur\")); return";
+    case Wanted::BreakerName:
+    case Wanted::BulkheadName:
+      return "COMPREPLY=($(compgen -W \"$(" + names_command(program, wanted) +
+             ")\" -- \"$cur\")); return";
     case Wanted::Words:
       return "COMPREPLY=($(compgen -W " + quoted(joined(words, " ")) + " -- \"$cur\")); return";
     default:
@@ -97,7 +127,7 @@ std::string bash_script(const CommandTree& program) {
                     program.name + " completion bash)\n" + function + "() {\n";
   out += "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words=''\n";
   out += "  COMPREPLY=()\n";
-  out += path_loop(program, "COMP_WORDS", "1", "COMP_CWORD");
+  out += command_loop(program, "COMP_WORDS", "1", "COMP_CWORD");
   std::vector<const CommandOption*> values;
   each_value(program, values);
   out += "  case $prev in\n";
@@ -105,17 +135,22 @@ std::string bash_script(const CommandTree& program) {
     out += "    " + joined(option->names, "|") + ") " +
            bash_value(option->value, option->words, program.name) + " ;;\n";
   }
-  out += "  esac\n  case $path in\n";
+  out += "  esac\n  case $at in\n";
   const auto branch = [&](const CommandTree& at, const std::string& path) {
     std::vector<std::string> words;
     for (const CommandTree& child : at.children) words.push_back(child.name);
     for (const std::string& name : option_names(at)) words.push_back(name);
     out += "    " + quoted(path) + ")\n      words=" + quoted(joined(words, " ")) + "\n";
-    if (at.first == Wanted::LimitName && !path.empty()) {
-      out += "      [[ $prev == " + quoted(at.name) + " ]] && words+=\" $(" +
-             names_command(program.name) + ")\"\n";
-    } else if (at.first == Wanted::File) {
-      out += "      COMPREPLY=($(compgen -f -- \"$cur\"))\n";
+    for (std::size_t i = 0; i < at.positionals.size(); ++i) {
+      const Positional& one = at.positionals[i];
+      const std::string here = "      [[ $n == " + std::to_string(i) + " ]] && ";
+      if (group_of(one.wanted) != nullptr) {
+        out += here + "words+=\" $(" + names_command(program.name, one.wanted) + ")\"\n";
+      } else if (one.wanted == Wanted::Words) {
+        out += here + "words+=" + quoted(" " + joined(one.words, " ")) + "\n";
+      } else if (one.wanted == Wanted::File) {
+        out += here + "COMPREPLY=($(compgen -f -- \"$cur\"))\n";
+      }
     }
     out += "      ;;\n";
   };
@@ -144,7 +179,9 @@ std::string zsh_value(Wanted wanted, const std::vector<std::string>& words,
     case Wanted::File:
       return "_files; return";
     case Wanted::LimitName:
-      return "compadd -- ${(f)\"$(" + names_command(program) + ")\"}; return";
+    case Wanted::BreakerName:
+    case Wanted::BulkheadName:
+      return "compadd -- ${(f)\"$(" + names_command(program, wanted) + ")\"}; return";
     case Wanted::Words:
       return "compadd -- " + joined(words, " ") + "; return";
     default:
@@ -157,7 +194,7 @@ std::string zsh_script(const CommandTree& program) {
   std::string out = "#compdef " + program.name + "\n# zsh completion; load it with\n#   source <(" +
                     program.name + " completion zsh)\n" + function + "() {\n";
   out += "  local cur=${words[CURRENT]} prev=${words[CURRENT-1]}\n  local -a list\n";
-  out += path_loop(program, "words", "2", "CURRENT");
+  out += command_loop(program, "words", "2", "CURRENT");
   std::vector<const CommandOption*> values;
   each_value(program, values);
   out += "  case $prev in\n";
@@ -165,7 +202,7 @@ std::string zsh_script(const CommandTree& program) {
     out += "    " + joined(option->names, "|") + ") " +
            zsh_value(option->value, option->words, program.name) + " ;;\n";
   }
-  out += "  esac\n  case $path in\n";
+  out += "  esac\n  case $at in\n";
   const auto branch = [&](const CommandTree& at, const std::string& path) {
     out += "    " + quoted(path) + ")\n      list=(";
     for (const CommandTree& child : at.children) out += " " + described(child.name, child.help);
@@ -173,10 +210,16 @@ std::string zsh_script(const CommandTree& program) {
       for (const std::string& name : option.names) out += " " + described(name, option.help);
     }
     out += " )\n";
-    if (at.first == Wanted::File) out += "      _files\n";
-    if (at.first == Wanted::LimitName) {
-      out += "      [[ $prev == " + quoted(at.name) + " ]] && compadd -- ${(f)\"$(" +
-             names_command(program.name) + ")\"}\n";
+    for (std::size_t i = 0; i < at.positionals.size(); ++i) {
+      const Positional& one = at.positionals[i];
+      const std::string here = "      [[ $n == " + std::to_string(i) + " ]] && ";
+      if (group_of(one.wanted) != nullptr) {
+        out += here + "compadd -- ${(f)\"$(" + names_command(program.name, one.wanted) + ")\"}\n";
+      } else if (one.wanted == Wanted::Words) {
+        out += here + "compadd -- " + joined(one.words, " ") + "\n";
+      } else if (one.wanted == Wanted::File) {
+        out += here + "_files\n";
+      }
     }
     out += "      ;;\n";
   };
@@ -197,21 +240,30 @@ std::string fish_option(const std::string& program, const std::string& condition
   }
   if (option.value == Wanted::File) out += " -r -F";
   else if (option.value == Wanted::Words) out += " -x -a " + fish_quoted(joined(option.words, " "));
-  else if (option.value == Wanted::LimitName)
-    out += " -x -a " + fish_quoted("(" + names_command(program) + ")");
+  else if (group_of(option.value) != nullptr)
+    out += " -x -a " + fish_quoted("(" + names_command(program, option.value) + ")");
   else if (option.value != Wanted::Nothing) out += " -x";
   return out + " -d " + fish_quoted(option.help.substr(0, option.help.find('\n'))) + "\n";
+}
+
+/// Is it this command that stands there, with so many arguments already?
+std::string fish_at(const CommandTree& program, const std::string& name) {
+  std::string out = "function " + name + "\n  set -l at ''\n  set -l n 0\n  set -l skip 0\n";
+  out += "  for word in (commandline -opc)[2..-1]\n";
+  out += "    if test $skip = 1\n      set skip 0\n      continue\n    end\n";
+  out += "    switch $word\n      case " + joined(names_with_value(program), " ") +
+         "\n        set skip 1\n        continue\n      case '-*'\n        continue\n    end\n";
+  out += "    switch $at/$word\n      case " + joined(paths_of(program), " ") +
+         "\n        set at $at/$word\n        set n 0\n      case '*'\n"
+         "        set n (math $n + 1)\n    end\n  end\n";
+  out += "  test \"$at\" = \"$argv[1]\" || return 1\n";
+  return out + "  test -z \"$argv[2]\" || test \"$n\" = \"$argv[2]\"\nend\n";
 }
 
 std::string fish_script(const CommandTree& program) {
   const std::string at = "__" + program.name + "_at";
   std::string out = "# fish completion of " + program.name + "; load it with\n#   " + program.name +
-                    " completion fish | source\nfunction " + at +
-                    "\n  set -l path ''\n  for word in (commandline -opc)[2..-1]\n"
-                    "    switch $path/$word\n      case " +
-                    joined(paths_of(program), " ") +
-                    "\n        set path $path/$word\n    end\n  end\n  test \"$path\" = \"$argv\"\n"
-                    "end\ncomplete -c " +
+                    " completion fish | source\n" + fish_at(program, at) + "complete -c " +
                     program.name + " -f\n";
   for (const CommandOption& option : program.options) out += fish_option(program.name, "", option);
   const auto branch = [&](const CommandTree& command, const std::string& path) {
@@ -221,10 +273,18 @@ std::string fish_script(const CommandTree& program) {
              fish_quoted(child.help.substr(0, child.help.find('\n'))) + "\n";
     }
     if (path.empty()) return;
-    if (command.first == Wanted::File) out += "complete -c " + program.name + condition + " -F\n";
-    if (command.first == Wanted::LimitName) {
-      out += "complete -c " + program.name + condition + " -a " +
-             fish_quoted("(" + names_command(program.name) + ")") + "\n";
+    for (std::size_t i = 0; i < command.positionals.size(); ++i) {
+      const Positional& one = command.positionals[i];
+      const std::string here = "complete -c " + program.name + " -n " +
+                               fish_quoted(at + " '" + path + "' " + std::to_string(i));
+      if (group_of(one.wanted) != nullptr) {
+        out += here + " -a " +
+               fish_quoted("(" + names_command(program.name, one.wanted) + ")") + "\n";
+      } else if (one.wanted == Wanted::Words) {
+        out += here + " -a " + fish_quoted(joined(one.words, " ")) + "\n";
+      } else if (one.wanted == Wanted::File) {
+        out += here + " -F\n";
+      }
     }
     for (const CommandOption& option : command.options) {
       out += fish_option(program.name, condition, option);
@@ -237,9 +297,15 @@ std::string fish_script(const CommandTree& program) {
 
 }  // namespace
 
-Wanted wanted_by(std::string_view placeholder) noexcept {
+Wanted wanted_by(std::string_view placeholder, Wanted names) noexcept {
   if (placeholder == "FILE" || placeholder == "LOG" || placeholder == "DIR") return Wanted::File;
-  return placeholder == "NAME" ? Wanted::LimitName : Wanted::Anything;
+  return placeholder == "NAME" ? names : Wanted::Anything;
+}
+
+Wanted names_of_group(std::string_view group) noexcept {
+  if (group == "limit") return Wanted::LimitName;
+  if (group == "breaker") return Wanted::BreakerName;
+  return group == "bulkhead" ? Wanted::BulkheadName : Wanted::Anything;
 }
 
 std::vector<std::string> words_of(std::string_view placeholder) {

@@ -2,9 +2,9 @@
 // Completion of command lines for bash, zsh and fish, generated from the commands themselves, so
 // that no list of them is kept twice. `cutwaterctl completion SHELL` prints the script.
 //
-// A script completes commands, options, the words an option takes, files where a file is wanted,
-// and names of limits by asking the tool itself (200 ms at most; no daemon: no names). Keys of
-// callers are never completed. Thread safety: pure functions.
+// A script completes commands, options, the words an option or a positional argument takes, files
+// where a file is wanted, and names of limits, breakers and bulkheads by asking the tool itself
+// (200 ms at most; no daemon: no names). Keys of callers are never completed. Thread safety: pure functions.
 #pragma once
 #include <optional>
 #include <string>
@@ -14,10 +14,15 @@
 namespace cutwater::ctl {
 
 /// What stands where a value is wanted.
-enum class Wanted : unsigned char { Nothing, Anything, File, LimitName, Words };
+enum class Wanted : unsigned char {
+  Nothing, Anything, File, LimitName, BreakerName, BulkheadName, Words,
+};
 
-/// The kind of a value by the word the help shows for it: FILE, LOG, DIR; NAME; others Anything.
-Wanted wanted_by(std::string_view placeholder) noexcept;
+/// The kind of a value by the word the help shows for it: FILE, LOG, DIR; NAME, which is one of
+/// `names`; others Anything.
+Wanted wanted_by(std::string_view placeholder, Wanted names) noexcept;
+/// Names of what a group of commands (limit, breaker, bulkhead) is about; else Anything.
+Wanted names_of_group(std::string_view group) noexcept;
 
 /// The words of a placeholder such as `table|json`; empty when it is none.
 std::vector<std::string> words_of(std::string_view placeholder);
@@ -29,11 +34,17 @@ struct CommandOption {
   std::vector<std::string> words;  ///< with Wanted::Words
 };
 
+/// An argument without a dash in front, by its place behind the command.
+struct Positional {
+  Wanted wanted = Wanted::Anything;
+  std::vector<std::string> words;  ///< with Wanted::Words
+};
+
 /// A command, or the program itself (then options are those every command takes).
 struct CommandTree {
   std::string name, help;
   std::vector<CommandOption> options;
-  Wanted first = Wanted::Nothing;  ///< the first positional argument
+  std::vector<Positional> positionals;
   std::vector<CommandTree> children;
 };
 

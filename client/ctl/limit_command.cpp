@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ctl/breaker_text.hpp"
 #include "ctl/commands.hpp"
 #include "ctl/explain.hpp"
 #include "ctl/look.hpp"
@@ -30,14 +31,6 @@ std::string cell(const wire::Value& row, std::string_view key) {
   if (const auto flag = found->as_bool()) return *flag ? "yes" : "no";
   const std::string text = text_at(row, key);
   return text.empty() ? "-" : escape_short(text, 256);
-}
-
-std::string pairs(const std::vector<std::pair<const char*, std::string>>& lines) {
-  std::string out;
-  for (const auto& [word, text] : lines) {
-    out += word + std::string(13 - std::string_view(word).size(), ' ') + text + '\n';
-  }
-  return out;
 }
 
 /// Where a key's answer lies in a row of `limit`.
@@ -80,7 +73,7 @@ Exit run_limit_get(const Settings& settings, const std::string& name) {
 
   wire::Value document = look->document();
   for (const auto& entry : *row->as_map()) document.set(entry.key, entry.value);
-  std::vector<std::pair<const char*, std::string>> lines = {
+  Lines lines = {
       {"limit", escape(text_at(*row, "limit"))},
       {"rate", rate_of(*row)},
       {"burst", cell(*row, "burst")},
@@ -106,7 +99,7 @@ Exit run_limit_get(const Settings& settings, const std::string& name) {
   for (const auto& [word, key] : kRare) {
     if (number_at(*row, key) > 0) lines.emplace_back(word, cell(*row, key));
   }
-  return print(settings, document, pairs(lines));
+  return print(settings, document, text_of(lines));
 }
 
 Exit run_limit_peek(const Settings& settings, const std::string& name, const std::string& key,
@@ -129,7 +122,7 @@ Exit run_limit_peek(const Settings& settings, const std::string& name, const std
   if (answer.as_map() != nullptr) {
     for (const auto& entry : *answer.as_map()) document.set(entry.key, entry.value);
   }
-  std::vector<std::pair<const char*, std::string>> lines = {
+  Lines lines = {
       {"limit", escape(name)},
       {"key", escape_short(*bytes, 256)},
       {"answer", toned(allowed ? "allowed" : "refused: " + cell(answer, "reason"),
@@ -141,7 +134,7 @@ Exit run_limit_peek(const Settings& settings, const std::string& name, const std
   if (truth_at(answer, "overflow"))
     lines.emplace_back("overflow", "shares the overflow bucket: no place in the table");
   if (truth_at(answer, "degraded")) lines.emplace_back("degraded", "not decided by the rule");
-  const Exit printed = print(settings, document, pairs(lines));
+  const Exit printed = print(settings, document, text_of(lines));
   return printed == Exit::Ok && !allowed ? Exit::Refused : printed;
 }
 
@@ -165,6 +158,7 @@ Exit run_limit_explain(const Settings& settings, const std::string& name, const 
     words.emplace_back(sentence);
     text += "  " + sentence + '\n';
   }
+  if (const wire::Value* act = row->find("act")) text += "  " + act_words(*act) + '\n';
   document.set("explain", std::move(words));
   const Exit printed = print(settings, document, text);
   const bool allowed = truth_at(answer_in(*row), "allowed");

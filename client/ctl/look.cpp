@@ -9,6 +9,7 @@
 
 #include "ctl/print.hpp"
 #include "ctl/text.hpp"
+#include "rows/breaker_rows.hpp"
 #include "shm/verify.hpp"
 #include "shm/socket_place.hpp"
 #include "src/address.hpp"
@@ -209,12 +210,17 @@ Result<Rows> Look::read(std::string_view what, std::string_view name) {
     message.what = what;
     if (!name.empty()) message.name = std::string(name);
     auto answer = ask(std::move(message));
-    if (answer || !fall_back(answer.error())) return answer;
+    if (answer) return answer;
+    // The daemon names what it does not know as a bad argument: which one it was is for the list.
+    const bool by_limit = what == "top" && answer.error().code() == Errc::InvalidArgument;
+    if (by_limit) return why_unknown("limit", name, answer.error());
+    if (!fall_back(answer.error())) return answer;
   }
   const shm::View& view = memory_->segment.view();
   if (what == "status") return Rows{status_of(view)};
   if (what == "counters") return rows::counter_rows(view);
   if (what == "limits") return rows::limit_rows(view);
+  if (what == "breakers") return rows::breaker_rows(view);
   if (what == "clients") return rows::client_rows(view);
   return Error{Errc::Unsupported,
                "'" + std::string(what) + "' is not in the memory; only the daemon knows it"};
@@ -231,15 +237,36 @@ Result<wire::Value> Look::read_limit(std::string_view name, std::optional<std::s
   auto rows = ask(std::move(message));
   if (rows && !rows->empty()) return std::move(rows->front());
   if (!rows && fall_back(rows.error())) return read_limit(name, key, cost);
-  const auto limits = read("limits");
-  if (!limits) return rows ? limits.error() : rows.error();
-  std::vector<std::string> known;
-  for (const wire::Value& row : *limits) {
-    known.push_back(text_at(row, "limit"));
-    if (known.back() == name)
-      return rows ? Error{Errc::Protocol, "the daemon gave no row for it"} : rows.error();
+  return why_unknown("limit", name,
+                     rows ? Error{Errc::Protocol, "the daemon gave no row for it"} : rows.error());
+}
+
+Result<wire::Value> Look::read_named(std::string_view kind, std::string_view name) {
+  if (!link_) {
+    const shm::View& view = memory_->segment.view();
+    if (kind == "breaker") return rows::breaker_row(view, name);
+    return Error{Errc::Unsupported, "'" + std::string(kind) + "' is not in the memory"};
   }
-  return rows::unknown_limit(name, known);
+  wire::Read message;
+  message.what = kind;
+  message.name = name;
+  auto rows = ask(std::move(message));
+  if (rows && !rows->empty()) return std::move(rows->front());
+  if (!rows && fall_back(rows.error())) return read_named(kind, name);
+  return why_unknown(kind, name,
+                     rows ? Error{Errc::Protocol, "the daemon gave no row for it"} : rows.error());
+}
+
+Error Look::why_unknown(std::string_view kind, std::string_view name, const Error& error) {
+  if (error.code() == Errc::NotPermitted) return error;
+  const auto all = read(std::string(kind) + "s");
+  if (!all) return error;
+  std::vector<std::string> known;
+  for (const wire::Value& row : *all) {
+    known.push_back(text_at(row, kind));
+    if (known.back() == name) return error;
+  }
+  return rows::unknown_name(kind, name, known);
 }
 
 Result<EventRows> Look::read_events(std::uint64_t from) {

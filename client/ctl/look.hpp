@@ -66,6 +66,8 @@ class Look {
   Result<wire::Value> read_limit(std::string_view name,
                                  std::optional<std::string_view> key = std::nullopt,
                                  std::uint64_t cost = 1);
+  /// One breaker or bulkhead, by READ `kind`. UnknownName lists the nearest names.
+  Result<wire::Value> read_named(std::string_view kind, std::string_view name);
   /// Events from number `from` on, at most one page. Does not leave the daemon for the memory by
   /// itself: that may be another memory, with other numbers.
   Result<EventRows> read_events(std::uint64_t from);
@@ -93,6 +95,8 @@ class Look {
                                   const std::string& cause);
   static Result<Look> choose(const Settings& settings);
   Result<Rows> ask(wire::Read message);
+  /// The error of a question about `name`: UnknownName when READ `kinds` does not list it.
+  Error why_unknown(std::string_view kind, std::string_view name, const Error& error);
   /// After an error of the link: true when the memory is read from now on.
   bool fall_back(const Error& error);
 

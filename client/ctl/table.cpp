@@ -11,6 +11,16 @@ std::string toned(std::string text, Tone tone, bool colour) {
   return kCodes[static_cast<std::size_t>(tone)] + std::move(text) + "\x1b[0m";
 }
 
+std::string text_of(const Lines& lines) {
+  std::size_t width = 0;
+  for (const auto& [word, text] : lines) width = std::max(width, word.size());
+  std::string out;
+  for (const auto& [word, text] : lines) {
+    out += word + std::string(width - word.size() + 2, ' ') + text + '\n';
+  }
+  return out;
+}
+
 void Table::add(std::vector<Cell> cells) {
   cells.resize(columns_.size(), Cell(""));
   rows_.push_back(std::move(cells));

@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace cutwater::ctl {
@@ -13,6 +14,11 @@ enum class Tone : std::uint8_t { Plain, Bold, Good, Warn, Bad };
 
 /// The text in that tone when `colour` is set, as it is otherwise.
 std::string toned(std::string text, Tone tone, bool colour);
+
+/// What is told of one thing: a word and a text each.
+using Lines = std::vector<std::pair<std::string, std::string>>;
+/// `word  text`, a line each, the texts below one another.
+std::string text_of(const Lines& lines);
 
 class Table {
  public:

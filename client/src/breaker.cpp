@@ -6,7 +6,7 @@
 #include <span>
 
 #include "base/fork_page.hpp"
-#include "rule/breaker_text.hpp"
+#include "shm/breaker_words.hpp"
 #include "src/asked_breaker.hpp"
 #include "src/breaker_record.hpp"
 #include "src/core.hpp"
@@ -18,24 +18,6 @@ namespace {
 
 using detail::BreakerPlace;
 using detail::BreakerRecord;
-
-rule::BreakerStory story_of(const shm::BreakerInfo& info) {
-  rule::BreakerStory story;
-  story.state = info.word.state;
-  story.reason = info.word.reason;
-  story.now_ns = info.now_ns;
-  story.since_ns = info.since_ns;
-  story.deadline_ns = info.word.deadline_ns;
-  story.attempts = info.word.attempts;
-  story.trip_calls = info.trip_calls;
-  story.trip_permille = info.trip_permille;
-  story.window = info.window;
-  story.probes = info.probes;
-  story.held = info.probes_held;
-  story.ramping = info.word.ramping;
-  story.flapping = info.flapping;
-  return story;
-}
 
 }  // namespace
 
@@ -69,7 +51,7 @@ std::string BreakerRefusal::text() const {
     return "breaker '" + std::string(breaker_name()) + "' cannot be asked; " +
            (record_ == nullptr ? "it has no name" : detail::nowhere_text(*record_, why));
   }
-  rule::BreakerStory story = story_of(info);
+  rule::BreakerStory story = shm::story_of(info);
   story.name = breaker_name();
   story.state = static_cast<rule::BreakerState>(state_);
   story.now_ns = now_ns_;
@@ -227,7 +209,7 @@ std::string Breaker::explain() const {
   if (place == nullptr || !shm::read_breaker(*place->view, place->breaker().index, info)) {
     return detail::nowhere_text(*record_, found.why);
   }
-  rule::BreakerStory story = story_of(info);
+  rule::BreakerStory story = shm::story_of(info);
   story.name = record_->name_view;
   return rule::explain_text(info.numbers, story);
 }

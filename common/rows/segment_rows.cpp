@@ -131,19 +131,22 @@ EventRows event_rows(const shm::View& view, std::uint64_t from, std::uint32_t ma
   return out;
 }
 
-Error unknown_limit(std::string_view name, const std::vector<std::string>& known) {
+Error unknown_name(std::string_view kind, std::string_view name,
+                   const std::vector<std::string>& known) {
   constexpr std::size_t kNamed = 8;  // so many names are still read by a person
-  std::string text = "no limit '" + printable(name) + "'";
+  const std::string what(kind);
+  std::string text = "no " + what + " '" + printable(name) + "'";
   const std::vector<std::string_view> words(known.begin(), known.end());
   const std::string_view near = config::nearest(name, words);
   if (!near.empty()) {
     text += "; did you mean '" + std::string(near) + "'?";
   } else if (words.empty()) {
-    text += "; there are no limits";
+    text += "; there are no " + what + "s";
   } else if (words.size() <= kNamed) {
     text += "; there are " + config::listing(words);
   } else {
-    text += "; `cutwaterctl limit list` shows the " + std::to_string(words.size()) + " there are";
+    text += "; `cutwaterctl " + what + " list` shows the " + std::to_string(words.size()) +
+            " there are";
   }
   return {Errc::UnknownName, text};
 }

@@ -141,6 +141,9 @@ std::string explain_state(const BreakerNumbers& n, const BreakerStory& s) {
     case BreakerState::MetricsOnly: return explain_closed(n, s) + "; grants every call";
     case BreakerState::Disabled: return "DISABLED: grants every call and records nothing";
     case BreakerState::ForcedOpen:
+      if (s.deadline_ns != 0 && s.deadline_ns <= s.now_ns) {
+        return "FORCED_OPEN: its time is over: the next call is a probe";
+      }
       return s.deadline_ns == 0
                  ? "FORCED_OPEN: refuses every call until it is changed by hand"
                  : "FORCED_OPEN: refuses every call for " +

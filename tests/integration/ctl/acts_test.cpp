@@ -49,6 +49,9 @@ TEST(Acts, BanAndUnbanOfOneKey) {
   EXPECT_TRUE(api.try_acquire("alice").allowed());
   const ProgramRun why = instance.tool({"limit", "explain", "api", "mallory"});
   EXPECT_TRUE(has(why.out, "banned for 10m")) << why.out;
+  EXPECT_TRUE(has(why.out, "ban until ")) << why.out;
+  EXPECT_TRUE(has(why.out, "(act 1 of uid ")) << why.out;
+  EXPECT_TRUE(has(why.out, ": scraping)")) << why.out;
 
   EXPECT_EQ(instance.tool({"limit", "unban", "api", "mallory"}).code, 0);
   EXPECT_TRUE(api.try_acquire("mallory").allowed());
@@ -98,6 +101,11 @@ TEST(Acts, SayWhatIsMissing) {
   EXPECT_EQ(instance.tool({"limit", "override", "api", "x"}).code, 2);
   EXPECT_EQ(instance.tool({"limit", "override", "api", "x", "--rate", "10"}).code, 2);
   EXPECT_EQ(instance.tool({"limit", "ban", "nosuch", "x"}).code, 6);
+  EXPECT_EQ(instance.tool({"limit", "top", "nosuch"}).code, 6);
+  EXPECT_TRUE(has(instance.tool({"limit", "top", "ap"}).err, "did you mean 'api'?"));
+  for (const char* verb : {"ban", "unban", "override"}) {
+    EXPECT_EQ(instance.tool({"limit", verb, "api", ""}).code, 2) << verb;
+  }
   EXPECT_EQ(instance.tool({"limit", "credit", "api", "x", "0"}).code, 2);
   EXPECT_EQ(instance.tool({"journal", "undo", "77"}).code, 6);
 }

@@ -33,25 +33,25 @@ TEST(LimitGet, ShowsSettingsAndCounters) {
   client.limit("sms").value().try_acquire("+49", 3);
 
   EXPECT_EQ(instance.tool({"limit", "get", "sms"}).out,
-            "limit        sms\n"
-            "rate         100/m\n"
-            "burst        20\n"
-            "on-full      deny\n"
-            "mode         enforce\n"
-            "overrides    no\n"
-            "patterns     0\n"
-            "show-keys    hashed\n"
-            "max-wait     1h\n"
-            "max-waiting  1024\n"
-            "thread-lease off\n"
-            "initial      full\n"
-            "allowed      1\n"
-            "refused      0\n"
-            "tokens       3\n"
-            "no place     0\n"
-            "degraded     0\n"
-            "undone       0\n"
-            "waited       0\n");
+            "limit         sms\n"
+            "rate          100/m\n"
+            "burst         20\n"
+            "on-full       deny\n"
+            "mode          enforce\n"
+            "overrides     no\n"
+            "patterns      0\n"
+            "show-keys     hashed\n"
+            "max-wait      1h\n"
+            "max-waiting   1024\n"
+            "thread-lease  off\n"
+            "initial       full\n"
+            "allowed       1\n"
+            "refused       0\n"
+            "tokens        3\n"
+            "no place      0\n"
+            "degraded      0\n"
+            "undone        0\n"
+            "waited        0\n");
   EXPECT_EQ(instance.json({"limit", "get", "slow"})["note"], "a call each 5 s");
 }
 

@@ -68,9 +68,14 @@ std::string memory_bytes(const ScratchPlace& place) {
   return all;
 }
 
-Instance::Instance(const std::string& yaml, DaemonOptions options) {
+Instance::Instance(const std::string& yaml, DaemonOptions options)
+    : options_(std::move(options)) {
   place_.write_config(yaml);
-  daemon_ = std::make_unique<DaemonProcess>(place_, std::move(options));
+  start_again();
+}
+
+void Instance::start_again() {
+  daemon_ = std::make_unique<DaemonProcess>(place_, options_);
   EXPECT_TRUE(daemon_->ready()) << daemon_->log();
 }
 

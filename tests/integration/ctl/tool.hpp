@@ -44,6 +44,8 @@ class Instance {
 
   const ScratchPlace& place() const { return place_; }
   DaemonProcess& daemon() { return *daemon_; }
+  /// The next daemon on the same place, with the same options.
+  void start_again();
   bool ready() const { return daemon_->ready(); }
 
   /// cutwaterctl --address of this instance + arguments.
@@ -57,6 +59,7 @@ class Instance {
 
  private:
   ScratchPlace place_;
+  DaemonOptions options_;
   std::unique_ptr<DaemonProcess> daemon_;
 };
 

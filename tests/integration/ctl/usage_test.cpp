@@ -56,11 +56,66 @@ TEST(CommandLine, ManPageDescribesEveryCommand) {
   for (std::string path; std::getline(paths, path, '|');) {
     std::string words = path.substr(1);
     std::replace(words.begin(), words.end(), '/', ' ');
-    if (words == "limit" || words == "config" || words == "journal") continue;
+    const bool group = words == "limit" || words == "breaker" || words == "bulkhead" ||
+                       words == "config" || words == "journal";
+    if (group) continue;
     EXPECT_NE(page.find("*" + words + "*"), std::string::npos) << words;
     ++described;
   }
   EXPECT_GT(described, 20);
+}
+
+TEST(CommandLine, WhatCannotBeReadIsOneDocumentWhereJsonIsAskedFor) {
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{"-o", "json"},
+                                             {"limit", "--output=json"},
+                                             {"limit", "get", "-ojson"},
+                                             {"status", "--nonsense", "-o", "json"},
+                                             {"breaker", "opne", "x", "--output", "json"},
+                                             {"status", "--timeout", "0", "-o", "json"},
+                                             {"limit", "ban", "a", "b", "--for", "0s", "-o", "json"},
+                                             {"limit", "ban", "a", "", "-o", "json"}}) {
+    const ProgramRun run = run_tool(arguments);
+    EXPECT_EQ(run.code, 2) << run.err;
+    const auto document = parse(run.out);
+    EXPECT_EQ(document["error"]["exit"], 2);
+    EXPECT_FALSE(document["error"]["text"].get<std::string>().empty());
+  }
+  EXPECT_EQ(run_tool({"--help", "-o", "json"}).code, 0);
+}
+
+/// What bash offers for the last of these words.
+std::string completed(std::vector<std::string> words, const std::string& address) {
+  std::string line = "export CUTWATER_ADDRESS='" + address + "' PATH=\"$(dirname '" + tool_program() +
+                     "'):$PATH\"; source <(cutwaterctl completion bash); COMP_WORDS=(cutwaterctl";
+  for (const std::string& word : words) line += " '" + word + "'";
+  line += "); COMP_CWORD=" + std::to_string(words.size()) + "; _cutwaterctl; echo ${COMPREPLY[@]}";
+  return test::run_program({"/bin/bash", "-c", line}).out;
+}
+
+TEST(CommandLine, BashCompletesPositionalWordsAndNames) {
+  Instance instance("limits: { api: { rate: 10/s } }\nbreakers: { fraud: {}, stock: {} }\n");
+  const std::string at = instance.place().address();
+
+  EXPECT_EQ(completed({"brea"}, at), "breaker\n");
+  EXPECT_EQ(completed({"breaker", "force-open", "f"}, at), "fraud\n");
+  EXPECT_EQ(completed({"limit", "shadow", "a"}, at), "api\n");
+  EXPECT_EQ(completed({"limit", "shadow", "api", "o"}, at), "on off\n");
+  EXPECT_EQ(completed({"limit", "shadow", "--for", "1h", "api", "of"}, at), "off\n");
+  EXPECT_EQ(completed({"-o", "json", "completion", "z"}, at), "zsh\n");
+  EXPECT_EQ(completed({"breaker", "get", "stock", "s"}, at), "\n") << "there is one name only";
+}
+
+TEST(CommandLine, AKeyMayBeginWithADash) {
+  Instance instance("limits: { api: { rate: 10/s, show-keys: shown } }\n");
+
+  EXPECT_EQ(instance.tool({"limit", "ban", "api", "--for", "1h", "--", "-x"}).code, 0);
+
+  EXPECT_EQ(instance.tool({"limit", "peek", "api", "--", "-x"}).code, 1);
+  EXPECT_EQ(instance.tool({"limit", "peek", "--cost", "2", "api", "hex:2d78"}).code, 1);
+  EXPECT_EQ(instance.json({"journal", "list"})["journal"][0]["key"], "-x");
+  const ProgramRun help = run_tool({"--help"});
+  EXPECT_NE(help.out.find("-- in front of a key that begins with a dash"), std::string::npos);
 }
 
 TEST(CommandLine, TakesGlobalOptionsInFrontAndBehind) {

@@ -46,7 +46,18 @@ TEST(JournalLine, EveryKindOfActComesBackAsItWas) {
   Act banned = ban("mallory");
   banned.id = 5;
 
-  for (const Act& act : {override_act, shadow, banned}) EXPECT_EQ(read_act(to_line(act)), act);
+  Act breaker;
+  breaker.kind = ActKind::Breaker;
+  breaker.breaker = "fraud";
+  breaker.state = rule::BreakerState::MetricsOnly;
+  breaker.until_s = 2000;
+  breaker.who = "uid 0";
+  breaker.note = "their maintenance";
+  breaker.id = 6;
+
+  for (const Act& act : {override_act, shadow, banned, breaker}) {
+    EXPECT_EQ(read_act(to_line(act)), act);
+  }
 
   const ActEnd end{3, EndKind::Expired, 2000, ""};
   const std::string line = to_line(end);
@@ -79,6 +90,26 @@ TEST(ActBook, ALaterActReplacesTheEarlierOneOfTheSameKey) {
   EXPECT_EQ(std::get<Act>(entries->at(1)).id, 3U);
   EXPECT_EQ(book.standing().size(), 2U);
   EXPECT_EQ(book.find(ActKind::Ban, "login", "a")->until_s, 5000U);
+}
+
+TEST(ActBook, OneActStandsForABreakerWhateverItsState) {
+  ActBook book;
+  Act act;
+  act.kind = ActKind::Breaker;
+  act.breaker = "login";
+  act.state = rule::BreakerState::ForcedOpen;
+  ASSERT_TRUE(book.begin(act));
+  ASSERT_TRUE(book.begin(ban("mallory"))) << "a limit may have the same name";
+  act.state = rule::BreakerState::Disabled;
+
+  const auto entries = book.begin(act);
+
+  ASSERT_EQ(entries->size(), 2U);
+  EXPECT_EQ(std::get<ActEnd>((*entries)[0]).how, EndKind::Replaced);
+  EXPECT_EQ(book.standing().size(), 2U);
+  EXPECT_EQ(book.find(ActKind::Breaker, "login", "")->state, rule::BreakerState::Disabled);
+  EXPECT_EQ(book.last_ended("login")->act.state, rule::BreakerState::ForcedOpen);
+  EXPECT_EQ(book.last_ended("other"), nullptr);
 }
 
 TEST(ActBook, WhatIsReplayedIsWhatStood) {

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What rows about breakers (rows/breaker_rows.hpp) say in cells and half-sentences.
+// Thread safety: pure functions.
+#pragma once
+#include <string>
+
+#include "ctl/look.hpp"
+#include "ctl/table.hpp"
+#include "wire/value.hpp"
+
+namespace cutwater::ctl {
+
+/// NAME STATE SINCE FAILURE SLOW CALLS PROBES USERS EPOCH RETRY.
+Table breaker_table(const Rows& rows);
+
+/// `CLOSED`, `CLOSED, ramping`, `OPEN, HALF_OPEN ready`, `CLOSED (switched off)`.
+std::string breaker_state(const wire::Value& row);
+/// Good: grants; Warn: some, or whatever happens; Bad: refuses.
+Tone breaker_tone(const wire::Value& row);
+/// `12s`, `-` when nobody knows; with a state by hand that ends, also when.
+std::string since_text(const wire::Value& row);
+/// `come back in 3.2s`, `come back in about 30s`, `only by hand`.
+std::string retry_text(const wire::Value& row);
+/// `33.3 %`; `-` below the minimum of calls.
+std::string rate_cell(const wire::Value& row, const char* key);
+/// `FORCED_OPEN until 2030-01-01T00:00:00Z (act 7 of uid 0: their maintenance)`.
+std::string act_words(const wire::Value& act);
+
+}  // namespace cutwater::ctl

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+// `cutwaterctl breaker ...` beside a real daemon, a dead one, and the next one.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <cutwater/breaker.hpp>
+
+#include "shm/breaker.hpp"
+#include "shm/directory.hpp"
+#include "shm/segment.hpp"
+#include "tool.hpp"
+
+namespace cutwater::ctl {
+namespace {
+
+const std::string kYaml =
+    "capacity: { keys: 1024 }\n"
+    "breakers:\n"
+    "  fraud: { note: card checks, enable-randomized-wait: false }\n"
+    "  stock: { sliding-window-type: COUNT_BASED, sliding-window-size: 4,\n"
+    "    minimum-number-of-calls: 4, wait-duration-in-open-state: 15s,\n"
+    "    permitted-number-of-calls-in-half-open-state: 2 }\n";
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::string state_of(const Instance& instance, const std::string& breaker) {
+  const ProgramRun run = instance.tool({"breaker", "get", breaker, "-o", "json"});
+  return parse(run.out)["state"];
+}
+
+/// What a program that maps the memory may do beside the daemon.
+void close_by_library(const Instance& instance, const std::string& breaker) {
+  shm::DirectoryQuery query;
+  query.setting = instance.place().memory();
+  query.create = false;
+  const auto directory = shm::open_directory(query);
+  ASSERT_TRUE(directory) << directory.error().text();
+  const auto segment = shm::Segment::open_files(directory->fd.get(), shm::Access::Client);
+  ASSERT_TRUE(segment) << segment.error().text();
+  const shm::View& view = segment->view();
+  EXPECT_EQ(shm::steer_breaker(view, shm::find_breaker(view, breaker), shm::Steer::ToClosed, 0, 0),
+            shm::Steered::Done);
+}
+
+void fail(Breaker& breaker, int times) {
+  for (int i = 0; i < times; ++i) breaker.try_enter()->failed("timeout");
+}
+
+TEST(BreakerCommand, ListShowsEveryStateAndWhenToComeBack) {
+  Instance instance(kYaml);
+  Client client = instance.client();
+  Breaker stock = client.breaker("stock").value();
+
+  const ProgramRun closed = instance.tool({"breaker", "list"});
+  EXPECT_EQ(closed.code, 0);
+  EXPECT_EQ(closed.out,
+            "BREAKER  STATE   SINCE  FAILURE  SLOW  CALLS  PROBES  USERS  EPOCH  RETRY\n"
+            "fraud    CLOSED      0        -     -      0       -      0      1      -\n"
+            "stock    CLOSED      0        -     -      0       -      1      1      -\n");
+
+  fail(stock, 4);
+  instance.step_by(5 * kSecond);
+  const auto open = instance.json({"breaker", "list"})["breakers"][1];
+  EXPECT_EQ(open["breaker"], "stock");
+  EXPECT_EQ(open["state"], "OPEN");
+  EXPECT_EQ(open["reason"], "failure_rate");
+  EXPECT_EQ(open["since_ns"], 5 * kSecond);
+  EXPECT_EQ(open["retry_after_ns"], 10 * kSecond + 1) << "its edge is exclusive";
+  EXPECT_EQ(open["failure_permille"], 1000);
+  EXPECT_EQ(open["allowed"], false);
+
+  instance.step_by(11 * kSecond);
+  const ProgramRun ready = instance.tool({"breaker", "list"});
+  EXPECT_TRUE(has(ready.out, "OPEN, HALF_OPEN ready")) << ready.out;
+  auto first = stock.try_enter();
+  const auto half = instance.json({"breaker", "list"})["breakers"][1];
+  EXPECT_EQ(half["state"], "HALF_OPEN");
+  EXPECT_EQ(half["probes_held"], 1);
+  EXPECT_TRUE(has(instance.tool({"breaker", "list"}).out, "0+1/2"));
+}
+
+TEST(BreakerCommand, GetAndExplainExitWithOneWhileCallersAreRefused) {
+  Instance instance(kYaml);
+  Client client = instance.client();
+  Breaker stock = client.breaker("stock").value();
+  Breaker fraud = client.breaker("fraud").value();
+  fail(fraud, 2);
+  for (int i = 0; i < 3; ++i) fraud.try_enter()->succeeded();
+  fail(fraud, 2);
+
+  const ProgramRun closed = instance.tool({"breaker", "explain", "fraud"});
+  EXPECT_EQ(closed.code, 0);
+  EXPECT_TRUE(has(closed.out, "CLOSED: 4 of 7 calls failed; rate counts from 10 calls; opens at 5 "
+                              "failures in a row, 3 to go"))
+      << closed.out;
+  EXPECT_EQ(instance.tool({"breaker", "get", "fraud"}).code, 0);
+
+  fail(stock, 4);
+  const ProgramRun open = instance.tool({"breaker", "explain", "stock"});
+  EXPECT_EQ(open.code, 1);
+  EXPECT_TRUE(has(open.out, "OPEN: failure rate 100 % of 4 calls; half-open in 15 s; then the rate "
+                            "of 2 probes decides"))
+      << open.out;
+  EXPECT_EQ(instance.tool({"breaker", "get", "stock"}).code, 1);
+  instance.step_by(16 * kSecond);
+  EXPECT_EQ(instance.tool({"breaker", "get", "stock"}).code, 0) << "the next call is a probe";
+  auto one = stock.try_enter();
+  auto two = stock.try_enter();
+  const ProgramRun probing = instance.tool({"breaker", "get", "stock"});
+  EXPECT_EQ(probing.code, 1);
+  EXPECT_TRUE(has(probing.out, "refused: probing, come back in about 30s")) << probing.out;
+}
+
+TEST(BreakerCommand, GetShowsSettingsCountersClassesAndDurations) {
+  Instance instance(kYaml);
+  Client client = instance.client();
+  Breaker fraud = client.breaker("fraud").value();
+  for (int i = 1; i <= 100; ++i) {
+    fraud.try_enter()->succeeded(std::chrono::milliseconds(i));
+  }
+  fail(fraud, 3);
+  auto ignored = fraud.try_enter();
+  ignored->ignored();
+
+  const ProgramRun run = instance.tool({"breaker", "get", "fraud"});
+  const auto json = instance.json({"breaker", "get", "fraud"});
+
+  EXPECT_TRUE(has(run.out, "note      card checks")) << run.out;
+  EXPECT_TRUE(has(run.out, "failed: timeout  3")) << run.out;
+  EXPECT_TRUE(has(run.out, "sliding-window-size                                  10s")) << run.out;
+  EXPECT_EQ(json["counters"]["success"], 100);
+  EXPECT_EQ(json["counters"]["failure"], 3);
+  EXPECT_EQ(json["counters"]["ignored"], 1);
+  EXPECT_EQ(json["classes"]["timeout"], 3);
+  EXPECT_EQ(json["window_span_ns"], 10 * kSecond);
+  EXPECT_EQ(json["settings"]["consecutive-failures"], 5);
+  const auto& durations = json["durations"];
+  EXPECT_GE(durations["calls"], 100);
+  EXPECT_GE(durations["p50_ns"], 45'000'000);
+  EXPECT_LE(durations["p50_ns"], 60'000'000);
+  EXPECT_GE(durations["p99_ns"], 95'000'000);
+  EXPECT_GE(durations["max_ns"], durations["p99_ns"]);
+}
+
+TEST(BreakerCommand, ManualStatesHoldForTheirTimeAndAreJournalled) {
+  Instance instance(kYaml);
+  Client client = instance.client();
+  Breaker fraud = client.breaker("fraud").value();
+
+  const ProgramRun forced = instance.tool(
+      {"breaker", "force-open", "fraud", "--for", "10m", "--note", "their maintenance"});
+  EXPECT_EQ(forced.code, 0) << forced.err;
+  EXPECT_EQ(forced.out, "fraud FORCED_OPEN for 600 s\n");
+  EXPECT_EQ(fraud.try_enter().refusal().reason(), Reason::Open);
+  const auto refused = fraud.try_enter().refusal();
+  EXPECT_EQ(refused.retry_after(), std::chrono::minutes(10)) << "exact";
+  const ProgramRun why = instance.tool({"breaker", "explain", "fraud"});
+  EXPECT_EQ(why.code, 1);
+  EXPECT_TRUE(has(why.out, "their maintenance")) << why.out;
+  EXPECT_TRUE(has(instance.tool({"breaker", "get", "fraud"}).out, "act 1 of uid")) << why.out;
+
+  EXPECT_EQ(instance.tool({"breaker", "metrics-only", "fraud"}).code, 0);
+  EXPECT_EQ(state_of(instance, "fraud"), "METRICS_ONLY");
+  fail(fraud, 20);
+  EXPECT_EQ(state_of(instance, "fraud"), "METRICS_ONLY");
+  EXPECT_EQ(instance.tool({"breaker", "disable", "fraud", "--for", "1h"}).code, 0);
+  EXPECT_EQ(state_of(instance, "fraud"), "DISABLED");
+
+  const auto journal = instance.json({"journal", "list"})["journal"];
+  ASSERT_EQ(journal.size(), 3U);
+  EXPECT_EQ(journal[0]["to"], "FORCED_OPEN");
+  EXPECT_EQ(journal[0]["state"], "replaced");
+  EXPECT_EQ(journal[1]["state"], "replaced");
+  EXPECT_EQ(journal[2]["state"], "stands");
+  EXPECT_EQ(journal[2]["breaker"], "fraud");
+  EXPECT_TRUE(has(instance.tool({"journal", "list"}).out, "DISABLED      breaker fraud"));
+
+  EXPECT_EQ(instance.tool({"journal", "undo", "3"}).code, 0);
+  EXPECT_EQ(state_of(instance, "fraud"), "CLOSED");
+  EXPECT_EQ(instance.json({"journal", "list"})["journal"][2]["state"], "undone");
+}
+
+TEST(BreakerCommand, AutoAndResetEndWhatAHandBegan) {
+  Instance instance(kYaml);
+  Client client = instance.client();
+  Breaker stock = client.breaker("stock").value();
+
+  instance.tool({"breaker", "force-open", "stock"});
+  const ProgramRun back = instance.tool({"breaker", "auto", "stock"});
+  EXPECT_EQ(back.out, "stock decides by itself again: the next call is a probe\n");
+  EXPECT_EQ(instance.json({"journal", "list"})["journal"][0]["state"], "undone");
+  const ProgramRun again = instance.tool({"breaker", "auto", "stock"});
+  EXPECT_EQ(again.code, 0);
+  EXPECT_EQ(again.out, "stock decides by itself already: it is OPEN\n");
+
+  instance.tool({"breaker", "force-open", "stock"});
+  EXPECT_EQ(instance.tool({"breaker", "reset", "stock"}).out,
+            "stock is CLOSED, its window empty, no opening counted\n");
+  EXPECT_EQ(state_of(instance, "stock"), "CLOSED");
+  fail(stock, 4);
+  EXPECT_EQ(state_of(instance, "stock"), "OPEN");
+  instance.tool({"breaker", "reset", "stock"});
+  EXPECT_EQ(state_of(instance, "stock"), "CLOSED");
+}
+
+TEST(BreakerCommand, AStateByHandEndsByItsTimeWithoutAnybodysHelp) {
+  Instance instance(kYaml);
+  Client client = instance.client();
+  Breaker stock = client.breaker("stock").value();
+  instance.tool({"breaker", "disable", "stock", "--for", "10s"});
+
+  instance.step_by(10 * kSecond);
+
+  EXPECT_TRUE(has(instance.tool({"breaker", "list"}).out, "DISABLED, CLOSED ready"));
+  EXPECT_TRUE(stock.try_enter().granted());
+  EXPECT_EQ(state_of(instance, "stock"), "CLOSED");
+  EXPECT_TRUE(test::eventually([&] {
+    return instance.json({"journal", "list"})["journal"][0]["state"] == "expired";
+  }));
+}
+
+TEST(BreakerCommand, AStateByHandComesBackAfterARebootWithItsEnd) {
+  Instance instance(kYaml);
+  instance.tool({"breaker", "force-open", "fraud", "--for", "10m", "--note", "maintenance"});
+  instance.tool({"breaker", "disable", "stock"});
+  for (const bool reboot : {false, true}) {
+    instance.daemon().kill(SIGKILL);
+    if (reboot) std::filesystem::remove_all(instance.place().memory());
+    instance.start_again();
+    ASSERT_TRUE(instance.ready()) << instance.daemon().log();
+
+    const ProgramRun get = instance.tool({"breaker", "get", "fraud", "-o", "json"});
+    const auto fraud = parse(get.out);
+    EXPECT_EQ(get.code, 1);
+    EXPECT_EQ(fraud["state"], "FORCED_OPEN") << "reboot " << reboot;
+    EXPECT_EQ(fraud["act"]["note"], "maintenance");
+    EXPECT_LE(fraud["expires_ns"], 600 * kSecond);
+    EXPECT_GT(fraud["expires_ns"], 0);
+    EXPECT_EQ(state_of(instance, "stock"), "DISABLED") << "reboot " << reboot;
+  }
+  EXPECT_TRUE(has(instance.daemon().log(), "breaker fraud is FORCED_OPEN again, by act 1"));
+}
+
+TEST(BreakerCommand, WhatAnotherHandEndedIsNotPutBack) {
+  Instance instance(kYaml);
+  instance.tool({"breaker", "force-open", "stock"});
+  close_by_library(instance, "stock");
+
+  EXPECT_TRUE(test::eventually([&] {
+    return instance.json({"journal", "list"})["journal"][0]["state"] == "replaced";
+  }));
+  instance.daemon().kill(SIGKILL);
+  instance.start_again();
+
+  EXPECT_EQ(state_of(instance, "stock"), "CLOSED");
+}
+
+TEST(BreakerCommand, AnActForABlockThatCameBackIsInForceAgain) {
+  Instance instance(kYaml);
+  instance.tool({"breaker", "force-open", "stock"});
+  instance.place().write_config("capacity: { keys: 1024 }\nbreakers: { fraud: {} }\n");
+  ASSERT_EQ(instance.tool({"config", "reload"}).code, 0);
+  EXPECT_EQ(instance.tool({"breaker", "get", "stock"}).code, 6);
+
+  instance.place().write_config(kYaml);
+  ASSERT_EQ(instance.tool({"config", "reload"}).code, 0);
+
+  EXPECT_EQ(state_of(instance, "stock"), "FORCED_OPEN");
+}
+
+TEST(BreakerCommand, OfADeadDaemonTheMemoryIsReadAndNothingIsChanged) {
+  Instance instance(kYaml);
+  Client client = instance.client();
+  Breaker stock = client.breaker("stock").value();
+  fail(stock, 4);
+  const auto asked = instance.json({"breaker", "list"});
+  instance.daemon().kill(SIGKILL);
+  const std::string before = memory_bytes(instance.place());
+
+  const auto read = instance.json({"breaker", "list"});
+  const ProgramRun get = instance.tool({"breaker", "get", "stock"});
+  const ProgramRun words = instance.tool({"breaker", "explain", "stock"});
+  const ProgramRun act = instance.tool({"breaker", "force-open", "stock"});
+
+  EXPECT_EQ(read["source"], "memory");
+  EXPECT_EQ(read["breakers"], asked["breakers"]);
+  EXPECT_EQ(get.code, 1);
+  EXPECT_TRUE(has(get.err, "daemon not running")) << get.err;
+  EXPECT_EQ(words.code, 1);
+  EXPECT_EQ(act.code, 3);
+  EXPECT_EQ(memory_bytes(instance.place()), before);
+}
+
+TEST(BreakerCommand, UnknownNamesAreSixWithTheNearest) {
+  Instance instance(kYaml);
+  for (const bool dead : {false, true}) {
+    if (dead) instance.daemon().kill(SIGKILL);
+    for (const char* verb : {"get", "explain"}) {
+      const ProgramRun run = instance.tool({"breaker", verb, "frau"});
+      EXPECT_EQ(run.code, 6) << verb;
+      EXPECT_TRUE(has(run.err, "no breaker 'frau'; did you mean 'fraud'?")) << run.err;
+    }
+    if (dead) break;
+    for (const char* verb : {"force-open", "disable", "metrics-only", "auto", "reset"}) {
+      const ProgramRun run = instance.tool({"breaker", verb, "frau"});
+      EXPECT_EQ(run.code, 6) << verb;
+      EXPECT_TRUE(has(run.err, "did you mean 'fraud'?")) << run.err;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cutwater::ctl
