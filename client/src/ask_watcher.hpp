@@ -27,6 +27,10 @@ class AskWatcher {
   virtual void note_all(std::span<const LimitAsk> asks, bool charge,
                         const Admission& answer) noexcept = 0;
   virtual Result<std::uint64_t> refund(LimitState& state, Decision& decision) noexcept = 0;
+  /// True: an ask of this bulkhead is forced; `reason` and `wait` are the answer.
+  virtual bool force_place(std::string_view bulkhead, Reason& reason, Nanos& wait) noexcept = 0;
+  /// What was answered to an ask of a place.
+  virtual void note_place(std::string_view bulkhead, Reason reason, bool forced) noexcept = 0;
   /// The record that really decides; nullptr: the limit is gone.
   virtual LimitState* record_of(LimitState& state) noexcept = 0;
 };

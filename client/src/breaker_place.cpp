@@ -57,7 +57,7 @@ Result<Breaker> Client::breaker(std::string_view name) {
 }
 
 Result<detail::BreakerRecord*> Client::Core::breaker(std::string_view name) {
-  return detail::named_record(breakers_, name, *this, link_);
+  return detail::named_record(breakers_, name, *this, link_, watcher_);
 }
 
 }  // namespace cutwater

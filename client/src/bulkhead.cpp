@@ -6,6 +6,7 @@
 
 #include "base/fork_page.hpp"
 #include "rule/bulkhead_text.hpp"
+#include "src/ask_watcher.hpp"
 #include "src/core.hpp"
 #include "src/daemon_link.hpp"
 #include "src/enter_parts.hpp"
@@ -133,6 +134,33 @@ void Bulkhead::answer(BulkheadSpot& spot, const shm::BulkheadEntry& entry, Nanos
 }
 
 Placed Bulkhead::try_enter() noexcept {
+  if (record_->watcher != nullptr) [[unlikely]] return watched({.max_wait = Nanos{0}});
+  return take();
+}
+
+/// Asked of a bulkhead whose client is watched: forced, or decided; seen either way.
+Placed Bulkhead::watched(const PlaceAsk& ask) noexcept {
+  detail::AskWatcher& watcher = *record_->watcher;
+  Placed out;
+  Reason reason = Reason::Allowed;
+  Nanos wait{1};
+  const bool forced = watcher.force_place(name(), reason, wait);
+  if (forced) {
+    out.granted_ = reason == Reason::Allowed;
+    out.degraded_ = reason == Reason::Degraded;
+    if (!out.granted_) EnterParts::nowhere(out.refusal_, *record_, Nowhere::Absent);
+    out.refusal_.reason_ = reason;
+    out.refusal_.retry_after_ = wait;
+    out.refusal_.in_use_ = out.refusal_.limit_ = use().limit;
+  } else {
+    out = ask.max_wait && *ask.max_wait <= Nanos{0} ? take() : wait_for(ask);
+    reason = out.granted() ? Reason::Allowed : out.refusal().reason();
+  }
+  watcher.note_place(name(), reason, forced);
+  return out;
+}
+
+Placed Bulkhead::take() noexcept {
   Placed out;
   BulkheadSpot* const spot = find(out);
   if (spot == nullptr) [[unlikely]] return out;
@@ -141,7 +169,12 @@ Placed Bulkhead::try_enter() noexcept {
 }
 
 Placed Bulkhead::enter(const PlaceAsk& ask) noexcept {
-  if (ask.max_wait && *ask.max_wait <= Nanos{0}) return try_enter();
+  if (record_->watcher != nullptr) [[unlikely]] return watched(ask);
+  if (ask.max_wait && *ask.max_wait <= Nanos{0}) return take();
+  return wait_for(ask);
+}
+
+Placed Bulkhead::wait_for(const PlaceAsk& ask) noexcept {
   Placed out;
   BulkheadSpot* const spot = find(out);
   if (spot == nullptr) return out;

@@ -39,7 +39,7 @@ Result<Bulkhead> Client::bulkhead(std::string_view name) {
 }
 
 Result<detail::BulkheadRecord*> Client::Core::bulkhead(std::string_view name) {
-  return detail::named_record(bulkheads_, name, *this, link_);
+  return detail::named_record(bulkheads_, name, *this, link_, watcher_);
 }
 
 }  // namespace cutwater

@@ -162,6 +162,7 @@ bool EnterParts::find(const EnterAsk& ask, Found& found) noexcept {
     if (at.spot == nullptr || at.degraded || !same(at.spot->view)) return false;
   }
   if (ask.bulkhead != nullptr) {
+    if (record(*ask.bulkhead).watcher != nullptr) return false;
     const auto at = find_spot(record(*ask.bulkhead));
     found.bulkhead = at.spot;
     if (at.spot == nullptr || at.degraded || !same(at.spot->view)) return false;

@@ -183,7 +183,7 @@ std::string nowhere_text(const Record& record, Nowhere why) {
 
 template <class Record>
 Result<Record*> named_record(std::atomic<Record*>& list, std::string_view name, Client::Core& head,
-                             client::DaemonLink* link) {
+                             client::DaemonLink* link, AskWatcher* watcher) {
   Client::Core* core = &head;
   bool asks = false, fails = false;
   if (link != nullptr) {
@@ -223,6 +223,7 @@ Result<Record*> named_record(std::atomic<Record*>& list, std::string_view name, 
   std::memcpy(record->name, name.data(), length);
   record->name_view = {record->name, length};
   record->link = link;
+  record->watcher = watcher;
   if (asks) link->say_breakers_unasked();
   if (core != nullptr) {
     auto* const spot = spot_in(*record, *core);
@@ -243,11 +244,11 @@ template Found<BreakerPlace> find_spot(BreakerRecord&) noexcept;
 template Found<BreakerPlace> absent_spot(BreakerRecord&) noexcept;
 template std::string nowhere_text(const BreakerRecord&, Nowhere);
 template Result<BreakerRecord*> named_record(std::atomic<BreakerRecord*>&, std::string_view,
-                                             Client::Core&, client::DaemonLink*);
+                                             Client::Core&, client::DaemonLink*, AskWatcher*);
 template Found<BulkheadSpot> find_spot(BulkheadRecord&) noexcept;
 template Found<BulkheadSpot> absent_spot(BulkheadRecord&) noexcept;
 template std::string nowhere_text(const BulkheadRecord&, Nowhere);
 template Result<BulkheadRecord*> named_record(std::atomic<BulkheadRecord*>&, std::string_view,
-                                              Client::Core&, client::DaemonLink*);
+                                              Client::Core&, client::DaemonLink*, AskWatcher*);
 
 }  // namespace cutwater::detail

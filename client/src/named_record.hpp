@@ -28,6 +28,8 @@ class DaemonLink;
 
 namespace cutwater::detail {
 
+class AskWatcher;
+
 /// Why a name has no spot in shared memory.
 enum class Nowhere : std::uint8_t {
   Gone,      ///< the rules in force do not name it
@@ -65,6 +67,7 @@ struct NamedRecord {
   std::atomic<Spot*> at{nullptr};                ///< where it is asked now; nullptr: nowhere
   std::atomic<Spot*> spots{nullptr};             ///< all of them, newest first
   Record* next = nullptr;
+  AskWatcher* watcher = nullptr;                 ///< of a watched Client; set before it is published
 
   NamedRecord() = default;
   NamedRecord(const NamedRecord&) = delete;
@@ -105,7 +108,7 @@ std::string nowhere_text(const Record& record, Nowhere why);
 /// A record of the list by name, made when needed. `what` of `core`: which memory to look in.
 template <class Record>
 Result<Record*> named_record(std::atomic<Record*>& list, std::string_view name, Client::Core& core,
-                             client::DaemonLink* link);
+                             client::DaemonLink* link, AskWatcher* watcher);
 
 template <class Record>
 void delete_records(std::atomic<Record*>& list) noexcept {

@@ -35,6 +35,8 @@ class TestLimits::Inside final : public detail::AskWatcher {
   std::map<std::string, TestCounts, std::less<>> limits;
   std::map<Name, TestCounts> keys;
   std::deque<TestAsk> last;
+  std::map<std::string, Forced, std::less<>> forced_bulkheads;
+  std::map<std::string, TestCounts, std::less<>> bulkheads;
 
   void ask(LimitState& state, std::string_view key, const Ask& ask, AskKind kind,
            Decision& out) noexcept override {
@@ -98,6 +100,24 @@ class TestLimits::Inside final : public detail::AskWatcher {
     const std::lock_guard held(lock);
     if (given) ++limits[state.name].refunds;
     return given;
+  }
+
+  bool force_place(std::string_view bulkhead, Reason& reason, Nanos& wait) noexcept override {
+    const std::lock_guard held(lock);
+    const auto found = forced_bulkheads.find(bulkhead);
+    if (found == forced_bulkheads.end()) return false;
+    reason = found->second.reason;
+    wait = std::max(Nanos{1}, found->second.retry_after);
+    if (found->second.times != 0 && --found->second.times == 0) forced_bulkheads.erase(found);
+    return true;
+  }
+
+  void note_place(std::string_view bulkhead, Reason reason, bool forced) noexcept override {
+    const std::lock_guard held(lock);
+    TestCounts& counts = bulkheads[std::string(bulkhead)];
+    ++counts.asked;
+    ++(reason == Reason::Allowed ? counts.allowed : counts.refused);
+    counts.forced += forced ? 1 : 0;
   }
 
   LimitState* record_of(LimitState& state) noexcept override {
@@ -228,8 +248,28 @@ void TestLimits::release(std::string_view limit) {
   std::erase_if(inside_->forced_keys, [&](const auto& one) { return one.first.first == limit; });
 }
 
+Result<void> TestLimits::force_bulkhead(std::string_view bulkhead, Forced forced) {
+  if (auto known = inside_->front.bulkhead(bulkhead); !known) return known.error();
+  const std::lock_guard held(inside_->lock);
+  inside_->forced_bulkheads.insert_or_assign(std::string(bulkhead), forced);
+  return {};
+}
+
+void TestLimits::release_bulkhead(std::string_view bulkhead) {
+  const std::lock_guard held(inside_->lock);
+  const auto found = inside_->forced_bulkheads.find(bulkhead);
+  if (found != inside_->forced_bulkheads.end()) inside_->forced_bulkheads.erase(found);
+}
+
+TestCounts TestLimits::bulkhead_counts(std::string_view bulkhead) const {
+  const std::lock_guard held(inside_->lock);
+  const auto found = inside_->bulkheads.find(bulkhead);
+  return found != inside_->bulkheads.end() ? found->second : TestCounts{};
+}
+
 void TestLimits::release() {
   const std::lock_guard held(inside_->lock);
+  inside_->forced_bulkheads.clear();
   inside_->forced_limits.clear();
   inside_->forced_keys.clear();
 }
@@ -254,6 +294,7 @@ std::vector<TestAsk> TestLimits::asks() const {
 void TestLimits::forget() {
   const std::lock_guard held(inside_->lock);
   inside_->limits.clear();
+  inside_->bulkheads.clear();
   inside_->keys.clear();
   inside_->last.clear();
 }

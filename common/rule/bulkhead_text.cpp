@@ -10,7 +10,8 @@ std::string use_text(const BulkheadStory& s) {
                      (s.limit == 1 ? " place is held" : " places are held");
   if (s.oldest_ns > 0) text += ", the oldest for " + duration_text(s.oldest_ns);
   if (s.waiting != 0) {
-    text += "; " + std::to_string(s.waiting) + (s.waiting == 1 ? " waits in line" : " wait in line");
+    const char* const wait = s.waiting == 1 ? " waits in line" : " wait in line";
+    text += "; " + std::to_string(s.waiting) + wait;
   }
   return text;
 }

@@ -8,6 +8,7 @@
 #include "shm/breaker_detail.hpp"
 #include "shm/breaker_story.hpp"
 #include "shm/breaker_trips.hpp"
+#include "shm/bulkhead.hpp"
 #include "shm/event_log.hpp"
 #include "shm/rule_reader.hpp"
 
@@ -193,6 +194,24 @@ void announce_breaker(const BreakerParts& parts, Word16 seen, std::uint32_t row)
   cas16(&parts.head->state, seen, {seen.lo | kStateAnnounced, seen.hi});
 }
 
+namespace {
+
+/// Who stands in line at the bulkhead of this breaker's name need not wait any longer. Killed
+/// before it, or another name: they look by themselves within kLineSleepNs.
+void wake_line_of(const BreakerParts& parts) noexcept {
+  const View& view = *parts.view;
+  char name[sizeof(NameRecord::text) + 1] = {};
+  for (std::uint32_t i = 0; i < view.bulkhead_count; ++i) {
+    // seq_cst: after the move; who arrives later looks at the breaker after it arrived.
+    if (line_is_quiet(__atomic_load_n(&view.bulkheads[i].line, __ATOMIC_SEQ_CST))) continue;
+    if (name[0] == 0) breaker_name(view, parts.current, parts.index, name, sizeof name);
+    BulkheadInfo info;
+    if (read_bulkhead(view, i, info) && std::strcmp(info.name, name) == 0) wake_line(view, i);
+  }
+}
+
+}  // namespace
+
 bool move_breaker(const BreakerParts& parts, Word16 seen, const NextState& next, std::int64_t now,
                   std::uint32_t row) noexcept {
   const BreakerWord from = unpack_breaker(seen);
@@ -222,6 +241,9 @@ bool move_breaker(const BreakerParts& parts, Word16 seen, const NextState& next,
       to.reason != rule::BreakerReason::ByHand) {
     note_opening(parts, to.reason, now);
   }
+  const bool opens =
+      to.state == rule::BreakerState::Open || to.state == rule::BreakerState::ForcedOpen;
+  if (opens) wake_line_of(parts);
   return true;
 }
 

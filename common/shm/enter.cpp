@@ -25,7 +25,8 @@ struct Round {
 // ---- refusals -----------------------------------------------------------------------------------
 
 /// The answer of the part that refuses; never without a wait to come back after.
-bool refuse(Round& r, EnterPart part, Reason reason, std::int64_t retry_after_ns, bool hint) noexcept {
+bool refuse(Round& r, EnterPart part, Reason reason, std::int64_t retry_after_ns,
+            bool hint) noexcept {
   r.out.part = part;
   r.out.reason = reason;
   r.out.hint = hint;
@@ -207,6 +208,15 @@ EnterStep out_of_line(Round& r) noexcept {
 EnterStep look_in_line(Round& r) noexcept {
   Entering& e = r.entering;
   const BulkheadCaller caller = r.caller.bulkhead();
+  e.seen = poll_line(r.view, r.ask().bulkhead, caller, e.line);
+  if (e.seen.state != LineLook::State::Waiting) {
+    r.out.bulkhead = e.seen.entry;
+    out_of_line(r);
+    if (e.seen.state == LineLook::State::Granted) return got_the_place(r);
+    refuse_by_bulkhead(r);
+    return EnterStep::Done;
+  }
+  // After the futex word was read: who opens the breaker later bumps it.
   if (r.has_breaker()) {
     const BreakerEntry seen = look_after_settling(r.view, r.ask().breaker, r.caller.breaker);
     // Probes that are out now may be back when the place is there; an OPEN breaker stays so.
@@ -218,13 +228,7 @@ EnterStep look_in_line(Round& r) noexcept {
       return out_of_line(r);
     }
   }
-  e.seen = poll_line(r.view, r.ask().bulkhead, caller, e.line);
-  if (e.seen.state == LineLook::State::Waiting) return EnterStep::Wait;
-  r.out.bulkhead = e.seen.entry;
-  out_of_line(r);
-  if (e.seen.state == LineLook::State::Granted) return got_the_place(r);
-  refuse_by_bulkhead(r);
-  return EnterStep::Done;
+  return EnterStep::Wait;
 }
 
 EnterStep join(Round& r) noexcept {

@@ -23,8 +23,9 @@
 //
 // In line (Wait): each resume looks at the breaker, at the deadline, and whether a place was handed
 // over. A breaker that is OPEN by then ends the wait, `open`; the ask's deadline, `expired`; the
-// end of max_wait_ns, `full`. Resume when the word of line_futex() moved, or after
-// kLineSleepNs at the latest: who hands a place over may be stopped before it wakes anybody.
+// end of max_wait_ns, `full`. Who opens a breaker wakes the line of the bulkhead of its name.
+// Resume when the word of line_futex() moved, or after kLineSleepNs at the latest: who hands a
+// place over may be stopped before it wakes anybody.
 //
 // What it counts, on caller.stripe: what each part would count when asked alone. A grant counts in
 // every part, a refusal in the part that refused; what was taken and given back is no decision.

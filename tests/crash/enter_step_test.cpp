@@ -14,8 +14,9 @@ class EnterStep : public testing::Test {
  protected:
   void SetUp() override {
     if (const std::string why = Stepper::unavailable(); !why.empty()) GTEST_SKIP() << why;
-    w = std::make_unique<EnterWorld>(EnterSetup{});
+    make();
   }
+  void make() { w = std::make_unique<EnterWorld>(EnterSetup{}); }
 
   /// What process 0 held comes back when it is dead, and somebody else is admitted at once.
   void expect_comes_back(std::uint64_t one_least) {
@@ -52,7 +53,7 @@ TEST_F(EnterStep, PlaceTokensAndProbe) {
                                }});
 }
 
-TEST_F(EnterStep, ARefusalOnTheWay) {
+TEST_F(EnterStep, ACallThatIsNotMadeGivesEverythingBack) {
   std::unique_ptr<EnterCase> one;
   kill_everywhere(w->world(), {"an admission that gives everything back",
                                [&](World&) {
@@ -64,7 +65,9 @@ TEST_F(EnterStep, ARefusalOnTheWay) {
                                  shm::undo_enter(w->view(), w->caller(0), one->entering.ask,
                                                  one->answer);
                                },
-                               [&](World&, bool finished) { expect_comes_back(finished ? 2 : 1); }});
+                               [&](World&, bool finished) {
+                                 expect_comes_back(finished ? 2 : 1);
+                               }});
 }
 
 TEST_F(EnterStep, TheWayIntoTheLineAndOut) {
@@ -81,6 +84,7 @@ TEST_F(EnterStep, TheWayIntoTheLineAndOut) {
   };
   kill_everywhere(w->world(), {"an admission that joins the line", prepare,
                                [&](World&) { w->begin(*one); }, recover});
+  make();
   kill_everywhere(w->world(), {"an admission whose caller is gone",
                                [&](World& world) {
                                  prepare(world);
@@ -90,6 +94,7 @@ TEST_F(EnterStep, TheWayIntoTheLineAndOut) {
                                  shm::abandon_enter(w->view(), w->caller(0), one->entering);
                                },
                                recover});
+  make();
   kill_everywhere(w->world(), {"an admission that finds its place handed over",
                                [&](World& world) {
                                  prepare(world);

@@ -249,8 +249,8 @@ class Script {
       Waiting one;
       one.wish = wanted;
       const std::int64_t most = static_cast<std::int64_t>(setup_.max_wait_ns);
-      const std::int64_t mine = wanted.real.max_wait_ns < 0 ? most
-                                                            : std::min(most, wanted.real.max_wait_ns);
+      const std::int64_t mine =
+          wanted.real.max_wait_ns < 0 ? most : std::min(most, wanted.real.max_wait_ns);
       one.until = now() + mine;
       one.by_deadline = wanted.real.deadline_ns != 0 && wanted.real.deadline_ns < one.until;
       if (one.by_deadline) one.until = wanted.real.deadline_ns;
@@ -322,13 +322,13 @@ class Script {
     for (auto at = line_.begin(); at != line_.end() && !testing::Test::HasFailure();) {
       w_->resume(*at->real);
       const Verdict seen = model_.breaker(at->wish, now());
-      if (seen.reason == Reason::Open) {
-        expect(*at->real, seen);
-        if (at->handed) pass_on_without(*at);
-      } else if (at->handed) {
+      if (at->handed) {
         arrive(*at);
       } else if (at->until <= now()) {
-        expect(*at->real, {at->by_deadline ? Reason::Expired : Reason::Full, EnterPart::Bulkhead, 0});
+        const Reason over = at->by_deadline ? Reason::Expired : Reason::Full;
+        expect(*at->real, {over, EnterPart::Bulkhead, 0});
+      } else if (seen.reason == Reason::Open) {
+        expect(*at->real, seen);
       } else {
         EXPECT_TRUE(at->real->waits());
         ++at;

@@ -19,7 +19,7 @@ std::vector<rule::LimitSettings> limits_of(const EnterSetup& setup) {
 
 }  // namespace
 
-EnterWorld::EnterWorld(const EnterSetup& setup) {
+EnterWorld::EnterWorld(const EnterSetup& setup) : gate_(setup.gate) {
   WorldOptions options;
   options.limits = 2;
   options.processes = setup.processes + 2;
@@ -31,7 +31,7 @@ EnterWorld::EnterWorld(const EnterSetup& setup) {
   options.waiters = setup.max_waiting + 1;
   world_ = std::make_unique<World>(limits_of(setup), options);
   rule::BulkheadSettings gate;
-  gate.name.push_back('g');
+  gate.name = setup.gate;
   gate.max_concurrent = setup.places;
   gate.max_wait_ns = setup.max_wait_ns;
   gate.max_waiting = setup.max_waiting;
@@ -59,12 +59,20 @@ shm::EnterCaller EnterWorld::caller(std::uint32_t process) {
   return out;
 }
 
-void EnterWorld::kill(std::uint32_t process) {
+void EnterWorld::set_row(std::uint32_t process, shm::RowState state) {
   // In the row itself: a memory that is put back after a kill makes it live again.
   std::uint64_t* const word = &view().rows[rows_[process].index].word;
   shm::RowWord row = shm::unpack_row(__atomic_load_n(word, __ATOMIC_ACQUIRE));
-  row.state = shm::RowState::Dead;
+  row.state = state;
+  row.generation = rows_[process].generation;
   __atomic_store_n(word, shm::pack_row(row), __ATOMIC_RELEASE);
+}
+
+void EnterWorld::kill(std::uint32_t process) { set_row(process, shm::RowState::Dead); }
+
+void EnterWorld::revive(std::uint32_t process) {
+  ++rows_[process].generation;
+  set_row(process, shm::RowState::Live);
 }
 
 std::unique_ptr<EnterCase> EnterWorld::ask(std::uint32_t process, const EnterWish& wish) {

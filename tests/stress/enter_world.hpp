@@ -17,6 +17,7 @@ namespace cutwater::test {
 
 struct EnterSetup {
   rule::BreakerSettings breaker = count_breaker({4, 4, 1});
+  std::string gate = "g";                            ///< name of the bulkhead
   std::uint32_t places = 1;
   std::uint64_t max_wait_ns = rule::kWaitForever;
   std::uint32_t max_waiting = 4;
@@ -60,12 +61,14 @@ class EnterWorld {
   void pass(std::int64_t ns) { world_->pass(ns); }
 
   shm::BreakerRef breaker() const { return shm::find_breaker(view(), "b"); }
-  shm::BulkheadRef bulkhead() const { return shm::find_bulkhead(view(), "g"); }
+  shm::BulkheadRef bulkhead() const { return shm::find_bulkhead(view(), gate_); }
   /// Counts on the shared stripe; quiet(): on none, so that a refusal may write nothing at all.
   shm::EnterCaller caller(std::uint32_t process);
   void quiet(bool on) { quiet_ = on; }
   /// Its row is dead from now on, as far as the memory says.
   void kill(std::uint32_t process);
+  /// Lives again, under the number after that.
+  void revive(std::uint32_t process);
 
   std::unique_ptr<EnterCase> ask(std::uint32_t process, const EnterWish& wish = {});
   void begin(EnterCase& one);
@@ -88,6 +91,9 @@ class EnterWorld {
   std::vector<shm::RowGrant> rows_;
   std::vector<std::unique_ptr<shm::BreakerLocal>> locals_;
   bool quiet_ = false;
+  std::string gate_;
+
+  void set_row(std::uint32_t process, shm::RowState state);
 };
 
 }  // namespace cutwater::test

@@ -199,6 +199,9 @@ class CUTWATER_EXPORT Bulkhead {
   friend struct detail::EnterParts;
   explicit Bulkhead(detail::BulkheadRecord* record) noexcept : record_(record) {}
   detail::BulkheadSpot* find(Placed& out) noexcept;
+  Placed take() noexcept;
+  Placed wait_for(const PlaceAsk& ask) noexcept;
+  Placed watched(const PlaceAsk& ask) noexcept;
   void answer(detail::BulkheadSpot& spot, const shm::BulkheadEntry& entry, Nanos waited,
               Placed& out) noexcept;
 

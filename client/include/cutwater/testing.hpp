@@ -9,10 +9,12 @@
 //
 // The client decides by the real code in a private memory, on a clock that stands until the test
 // moves it: results do not depend on the machine. On top of it a test can
-//   force    an answer for a limit, or for one key of it, some times or until it is released:
+//   force    an answer for a limit, for one key of it, or for a bulkhead, some times or until it is
+//            released:
 //            a refusal with its wait, Reason::Degraded as without a daemon, an allowance. A forced
 //            answer charges nothing.
-//   count    what was asked: per limit, per key, and the last asks one by one.
+//   count    what was asked: per limit, per key, per bulkhead, and the last asks of limits one by
+//            one.
 // Every way of asking is seen: names, keys with handles, batches, acquire_all, acquire with a wait,
 // charge, peek, refund. A forced item of an all-or-none ask refuses it or is left out of it.
 //
@@ -84,13 +86,18 @@ class CUTWATER_EXPORT TestLimits {
   Result<void> force(std::string_view limit, Forced forced = {});
   /// The same for one key; goes before what is forced for the whole limit.
   Result<void> force(std::string_view limit, std::string_view key, Forced forced = {});
-  /// Decides again; of all keys of the limit, of every limit.
+  /// The same for asks of a place. A forced grant holds nothing.
+  Result<void> force_bulkhead(std::string_view bulkhead, Forced forced = {.reason = Reason::Full});
+  void release_bulkhead(std::string_view bulkhead);
+  /// Decides again; of all keys of the limit, of every limit and bulkhead.
   void release(std::string_view limit);
   void release();
 
   TestCounts counts(std::string_view limit) const;
   TestCounts counts(std::string_view limit, std::string_view key) const;
-  /// The last kTestAsksKept asks, the oldest first.
+  /// Asks of a place: asked, allowed, refused, forced.
+  TestCounts bulkhead_counts(std::string_view bulkhead) const;
+  /// The last kTestAsksKept asks of limits, the oldest first.
   std::vector<TestAsk> asks() const;
   /// Counts from 0 again; forced answers and buckets stay.
   void forget();

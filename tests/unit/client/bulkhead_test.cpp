@@ -67,8 +67,9 @@ TEST_F(ClientBulkhead, AnUnknownNameListsTheNearest) {
   auto unknown = client->bulkhead("fraudChek");
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().code(), Errc::UnknownName);
-  EXPECT_NE(unknown.error().text().find("has no bulkhead \"fraudChek\"; the nearest are fraudCheck"),
-            std::string::npos) << unknown.error().text();
+  const std::string text = unknown.error().text();
+  EXPECT_NE(text.find("has no bulkhead \"fraudChek\"; the nearest are fraudCheck"),
+            std::string::npos) << text;
 }
 
 TEST_F(ClientBulkhead, APlaceMovesAndIsGivenBackOnce) {

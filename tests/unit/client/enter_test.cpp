@@ -207,10 +207,11 @@ TEST_F(ClientEnter, PartsOfSeveralClientsAreAskedOneByOne) {
   Client other = make_client(kAll, clock);
   Bulkhead far = other.bulkhead("fraudCheck").value();
   auto holder = far.try_enter();
-  EXPECT_EQ(client->enter({.breaker = &*fraud, .bulkhead = &far, .max_wait = 0ns}).reason(), Reason::Full);
+  const EnterAsk both{.breaker = &*fraud, .bulkhead = &far, .max_wait = 0ns};
+  EXPECT_EQ(client->enter(both).reason(), Reason::Full);
   holder->leave();
   open_breaker();
-  EXPECT_EQ(client->enter({.breaker = &*fraud, .bulkhead = &far, .max_wait = 0ns}).reason(), Reason::Open);
+  EXPECT_EQ(client->enter(both).reason(), Reason::Open);
   clock.advance(15s + 1ns);
   Entry e = client->enter({.breaker = &*fraud, .bulkhead = &far, .limits = {{*api, "alice"}}});
   ASSERT_TRUE(e);

@@ -53,7 +53,10 @@ constexpr char kLimits[] =
     "  healthy: {sliding-window-type: COUNT_BASED, sliding-window-size: 100}\n"
     "  timed: {}\n"
     "  sick: {sliding-window-size: 2, minimum-number-of-calls: 1,\n"
-    "    wait-duration-in-open-state: 1ms}\n";
+    "    wait-duration-in-open-state: 1ms}\n"
+    "bulkheads:\n"
+    "  free: {max-concurrent-calls: 16}\n"
+    "  taken: {max-concurrent-calls: 1}\n";
 
 /// Every way to decide, over some keys: grants, refusals, first sights, looks, undos, batches.
 class Everything {
@@ -62,7 +65,9 @@ class Everything {
       : api_(client.limit("api").value()), leased_(client.limit("leased").value()),
         tiny_(client.limit("tiny").value()), handle_(api_.key("handle")),
         healthy_(client.breaker("healthy").value()), timed_(client.breaker("timed").value()),
-        sick_(client.breaker("sick").value()) {}
+        sick_(client.breaker("sick").value()), free_(client.bulkhead("free").value()),
+        taken_(client.bulkhead("taken").value()), holder_(taken_.try_enter().take()),
+        client_(client) {}
 
   /// At least 20 decisions.
   void run(int round) noexcept {
@@ -89,12 +94,22 @@ class Everything {
     if (auto call = timed_.try_enter()) call->succeeded(1ms);
     if (auto call = sick_.try_enter()) call->failed("timeout");
     sick_.would_enter();
+    // A place that is free, one that is not, and everything in one step.
+    if (auto place = free_.try_enter()) place->leave();
+    taken_.try_enter();
+    free_.enter();
+    client_.enter({.breaker = &timed_, .bulkhead = &free_, .limits = {{api_, name}}});
+    client_.enter({.bulkhead = &taken_, .limits = {{api_, name}, {tiny_, name}}});
+    client_.enter({.breaker = &sick_, .bulkhead = &free_, .limits = {{api_, name}}}).give_up();
   }
 
  private:
   Limit api_, leased_, tiny_;
   Key handle_;
   Breaker healthy_, timed_, sick_;
+  Bulkhead free_, taken_;
+  Place holder_;
+  Client& client_;
   Decision out_[8];
 };
 
@@ -180,6 +195,25 @@ TEST(QuietRealClock, AMillionDecisionsMakeNoSystemCallOnBoottime) {
   Client client = Client::in_memory(kLimits).value();
 
   EXPECT_EQ(run_without_system_calls(client, 50'000), 0);
+}
+
+TEST(QuietRealClock, WhoHasARowMakesNoSystemCallForAPlaceEither) {
+  const bool clock_by_kernel = clock_needs_the_kernel();
+  const pid_t pid = fork();
+  if (pid == 0) {
+    // Opened here: a child of the one that opened it has no row and gets no place.
+    Client client = Client::in_memory(kLimits).value();
+    Everything everything(client);
+    everything.run(0);
+    if (!client.bulkhead("free").value().would_enter()) _exit(98);
+    if (!forbid_system_calls(clock_by_kernel)) _exit(99);
+    for (int round = 0; round < 10'000; ++round) everything.run(round);
+    _exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(pid, &status, 0), pid);
+
+  EXPECT_EQ(status, 0);
 }
 
 TEST_F(QuietTest, TheFilterCatchesASystemCall) {

@@ -15,7 +15,11 @@ constexpr char kYaml[] =
     "limits:\n"
     "  api:    {rate: 1/s, burst: 3}\n"
     "  tenant: {rate: 1/h, burst: 10}\n"
-    "  leased: {rate: 1/s, burst: 160, thread-lease: 10}\n";
+    "  leased: {rate: 1/s, burst: 160, thread-lease: 10}\n"
+    "breakers:\n"
+    "  fraud: {}\n"
+    "bulkheads:\n"
+    "  fraud: {max-concurrent-calls: 1}\n";
 
 class TestKit : public testing::Test {
  protected:
@@ -185,6 +189,60 @@ TEST_F(TestKit, MovesAsAWhole) {
   TestLimits moved = std::move(limits);
   EXPECT_TRUE(api.try_acquire("alice").allowed());
   EXPECT_EQ(moved.counts("api").asked, 1U);
+}
+
+TEST_F(TestKit, PlacesOfABulkheadAreCountedAndForced) {
+  Bulkhead gate = limits.client().bulkhead("fraud").value();
+  {
+    auto place = gate.try_enter();
+    EXPECT_TRUE(place && place->holds());
+    EXPECT_FALSE(gate.enter());
+  }
+  ASSERT_TRUE(limits.force_bulkhead("fraud",
+                                    {.reason = Reason::Full, .retry_after = 3s, .times = 1}));
+  auto full = gate.try_enter();
+  EXPECT_EQ(full.refusal().reason(), Reason::Full);
+  EXPECT_EQ(full.refusal().retry_after(), 3s);
+  EXPECT_EQ(full.refusal().text(),
+            "bulkhead 'fraud' is full: 1 of 1 place is held; retry after about 3 s");
+  EXPECT_TRUE(gate.run([] {}));
+
+  ASSERT_TRUE(limits.force_bulkhead("fraud", {.reason = Reason::Degraded}));
+  EXPECT_TRUE(gate.try_enter().degraded());
+  ASSERT_TRUE(limits.force_bulkhead("fraud", {.reason = Reason::Allowed}));
+  auto forced = gate.try_enter();
+  EXPECT_TRUE(forced);
+  EXPECT_FALSE(forced->holds());
+  limits.release_bulkhead("fraud");
+  EXPECT_TRUE(gate.try_enter()->holds());
+
+  const TestCounts counts = limits.bulkhead_counts("fraud");
+  EXPECT_EQ(counts.asked, 7U);
+  EXPECT_EQ(counts.allowed, 4U);
+  EXPECT_EQ(counts.refused, 3U);
+  EXPECT_EQ(counts.forced, 3U);
+  EXPECT_EQ(limits.force_bulkhead("frod").error().code(), Errc::UnknownName);
+  limits.forget();
+  EXPECT_EQ(limits.bulkhead_counts("fraud").asked, 0U);
+}
+
+TEST_F(TestKit, AnAdmissionOfAllPartsIsSeenInEach) {
+  Client& client = limits.client();
+  Breaker breaker = client.breaker("fraud").value();
+  Bulkhead gate = client.bulkhead("fraud").value();
+  const auto enter = [&] {
+    return client.enter({.breaker = &breaker, .bulkhead = &gate, .limits = {{api, "alice"}}});
+  };
+  EXPECT_TRUE(enter());
+  ASSERT_TRUE(limits.force("api"));
+  const Entry limited = enter();
+  EXPECT_EQ(limited.reason(), Reason::Limit);
+  EXPECT_EQ(limited.refused_name(), "api");
+  EXPECT_EQ(gate.use().in_use, 0U);
+  ASSERT_TRUE(limits.force_bulkhead("fraud"));
+  EXPECT_EQ(enter().refused_by(), EnterPart::Bulkhead);
+  EXPECT_EQ(limits.counts("api").asked, 2U);
+  EXPECT_EQ(limits.bulkhead_counts("fraud").asked, 3U);
 }
 
 }  // namespace

@@ -193,6 +193,25 @@ TEST_F(Enter, ABreakerThatOpensEndsTheWait) {
   EXPECT_EQ(in_use(), 0U);
 }
 
+TEST_F(Enter, K6_WhoOpensTheBreakerWakesTheLineOfItsName) {
+  for (const std::string gate : {"b", "g"}) {
+    EnterSetup setup;
+    setup.gate = gate;
+    make(setup);
+    const auto holder = begin(1, {.breaker = false, .cost = {0, 0}});
+    const auto waiter = begin(0, {.max_wait_ns = -1});
+    ASSERT_TRUE(waiter->waits());
+    const std::uint32_t* const word =
+        shm::line_futex(w->view(), w->bulkhead(), waiter->entering.line);
+    ASSERT_NE(word, nullptr);
+    EXPECT_EQ(*word, waiter->entering.seen.seen);
+    w->steer(Steer::ToOpen, 500 * kMs);
+    EXPECT_EQ(*word != waiter->entering.seen.seen, gate == "b");
+    w->resume(*waiter);
+    EXPECT_EQ(waiter->answer.reason, Reason::Open);
+  }
+}
+
 TEST_F(Enter, WhoGotAPlaceTooLateIsLookedAtAgain) {
   make();
   const auto holder = begin(1, {.breaker = false, .cost = {0, 0}});

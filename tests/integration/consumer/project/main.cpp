@@ -36,6 +36,20 @@ int main() {
   if (kit->client().limit("api").value().try_acquire("bob").retry_after() != 30s) return 8;
   if (kit->counts("api", "bob").refused != 1) return 9;
 
+  auto own = cutwater::Client::in_memory("limits: { api: { rate: 1/s, burst: 2 } }\n"
+                                         "breakers: { fraud: {} }\n"
+                                         "bulkheads: { fraud: { max-concurrent-calls: 1 } }\n");
+  if (!own) return 10;
+  auto fraud = own->breaker("fraud").value();
+  auto gate = own->bulkhead("fraud").value();
+  auto limit = own->limit("api").value();
+  {
+    auto e = own->enter({.breaker = &fraud, .bulkhead = &gate, .limits = {{limit, "alice"}}});
+    if (!e || gate.try_enter() || gate.use().in_use != 1) return 11;
+    e.call().succeeded();
+  }
+  if (!gate.run([] { return 7; }).ok()) return 12;
+
   const auto nobody = cutwater::Client::open("unix:/nowhere/cutwater.sock");
   if (nobody || cutwater::name_of(nobody.error().code()) != "no_daemon") return 3;
 
