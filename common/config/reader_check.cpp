@@ -152,7 +152,8 @@ void Reader::check_bulkheads() {
     if (needed <= room || config_.find_value("capacity." + key) == nullptr) return;
     fail(bulkheads_place_, "bulkheads",
          std::to_string(needed) + " " + what +
-             " do not fit capacity." + key + ", which is " + std::to_string(room) + "; set capacity." + key + " to at least " +
+             " do not fit capacity." + key + ", which is " + std::to_string(room) +
+             "; set capacity." + key + " to at least " +
              std::to_string(needed));
   };
   fit(config_.bulkheads.size(), config_.capacity.bulkheads, "bulkheads", "bulkheads");

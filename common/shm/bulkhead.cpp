@@ -64,7 +64,8 @@ std::uint32_t find_cell(const BulkheadParts& parts, const BulkheadCaller& caller
   return cell;
 }
 
-[[gnu::noinline]] BulkheadEntry refuse(const BulkheadParts& parts, const BulkheadCaller& caller) noexcept {
+[[gnu::noinline]] BulkheadEntry refuse(const BulkheadParts& parts,
+                                       const BulkheadCaller& caller) noexcept {
   count_bulkhead(*parts.view, caller.stripe, parts.index, BulkheadCounter::RefusedFull);
   return refusal_of(parts, Reason::Full, parts.view->clock.now());
 }

@@ -34,8 +34,9 @@
 // once and without blocking: running calls finish, nobody gets a place while too many are out. A
 // bulkhead that is removed forgets its places; calls still running give back nothing.
 // Process safety: any number of processes and threads. Every loop is bounded; running out answers
-// by refusing and is counted. Only sleep_in_line() waits; nothing here allocates; waking somebody is
-// the only system call besides (and clock readings by the vdso).
+// by refusing and is counted. Only sleep_in_line() waits; nothing here allocates; waking somebody
+// is the only system call besides (and clock readings by the vdso). A scan keeps up to 36 KiB on
+// the stack, two of them at most at once.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -72,7 +73,7 @@ struct PlaceTicket {
 struct BulkheadEntry {
   bool granted = false;
   bool may_wait = false;               ///< refused Full, and a caller may join the line
-  bool hint = false;                   ///< retry_after_ns is an estimate (always, when refused Full)
+  bool hint = false;                   ///< retry_after_ns is an estimate (always, when refused)
   Reason reason = Reason::Full;        ///< Full; Expired (the line); Degraded: gone, no row, damage
   PlaceTicket place;                   ///< when granted; cell_value 0 when it is switched off
   // When refused:
@@ -166,8 +167,8 @@ BulkheadTick tick_bulkhead(const View& view, std::uint32_t index, StripeHandle s
 bool bulkhead_needs_tick(const View& view, std::uint32_t index) noexcept;
 /// Wakes everybody in line so that they look anew: the memory was superseded, the rules changed.
 void wake_line(const View& view, std::uint32_t index) noexcept;
-/// A place whose holder is another row now takes over exactly this cell (a session resumed after the
-/// daemon's restart): its new value, or cell_value 0 when the cell no longer holds `place`.
+/// A place whose holder is another row now takes over exactly this cell (a session resumed after
+/// the daemon's restart): its new value, or cell_value 0 when the cell no longer holds `place`.
 PlaceTicket take_over_place(const View& view, BulkheadRef ref, const BulkheadCaller& caller,
                             const PlaceTicket& place) noexcept;
 

@@ -88,7 +88,7 @@ void scan_bulkhead(const BulkheadParts& parts, std::int64_t now, BulkheadScan& o
 
 /// Cells that are not free.
 std::uint32_t count_places(const BulkheadParts& parts) noexcept;
-/// K1: after a take, with the limit read anew: too many are out, or this cell is not given any more.
+/// K1: after a take, with the limit read anew: too many are out, or this cell is given no more.
 bool overshot(BulkheadParts& parts, std::uint32_t cell) noexcept;
 
 /// A place that its taker has just made its own.

@@ -11,7 +11,7 @@
 // cell; configs by the publisher. Invariants, cited by tests:
 //   K1 a cell says who holds the place and no other count exists; whoever takes one counts all
 //      cells afterwards, with the limit read anew, and gives it back when there are too many
-//   K2 a cell handed to somebody who is gone is void: free for everybody, cleaned up by nobody first
+//   K2 a cell handed to somebody who is gone is void: free for all, cleaned up by nobody first
 //   K3 a record is freed by its owner, or after the owner's death by the reaper
 //   K4 nobody keeps a number of waiters: `arrivals` only grows, and `quiet` is made equal to it by
 //      who saw nobody waiting after reading it, by a swap of the whole word
@@ -44,7 +44,7 @@ struct BulkheadConfig {
   std::uint32_t max_waiting;         ///< in line at once; records at or above it are only emptied
   std::uint64_t max_wait_ns;         ///< 0 none, rule::kWaitForever
   std::uint64_t max_hold_ns;         ///< 0 off
-  Extent cells[kExtents];            ///< together the highest limit not yet drained: what is counted
+  Extent cells[kExtents];            ///< together the highest limit not yet drained
   Extent records[kExtents];
   std::uint8_t pad_b[32];
 };

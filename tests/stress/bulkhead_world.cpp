@@ -55,6 +55,14 @@ shm::BulkheadCaller BulkheadWorld::caller(std::uint32_t process) const {
 
 void BulkheadWorld::kill(std::uint32_t process) { table_->mark_dead(rows_[process]); }
 
+void BulkheadWorld::bury(std::uint32_t process) const {
+  std::uint64_t& word = view().rows[rows_[process].index].word;
+  shm::RowWord row = shm::unpack_row(word);
+  row.state = shm::RowState::Dead;
+  __atomic_store_n(&word, shm::pack_row(row), __ATOMIC_RELEASE);
+  tick();
+}
+
 void BulkheadWorld::revive(std::uint32_t process) {
   // As the daemon does: what the dead one held first, the row last.
   table_->mark_dead(rows_[process]);

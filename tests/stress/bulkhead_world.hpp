@@ -38,6 +38,8 @@ class BulkheadWorld {
   shm::BulkheadCaller caller(std::uint32_t process = 0) const;
   /// Its row is dead from now on.
   void kill(std::uint32_t process);
+  /// The same in shared memory only: what a restored memory takes back. Then the tick.
+  void bury(std::uint32_t process) const;
   /// What its daemon does when a row died; its successor has a row of its own.
   void revive(std::uint32_t process);
   /// All rows anew: those of before belong to nobody.
