@@ -207,6 +207,16 @@ std::vector<BreakerTrip> read_trips(const View& view, std::string_view name, std
   return trips;
 }
 
+void copy_trips(const View& from, const View& to) noexcept {
+  to.stats_control->next_trip = __atomic_load_n(&from.stats_control->next_trip, __ATOMIC_RELAXED);
+  for (std::uint32_t place = 0; place < from.trip_count && to.trip_count != 0; ++place) {
+    TripRecord record;
+    if (!look_at_trip(from, place, record)) continue;
+    TripRecord& there = to.trips[(record.number - 1) % to.trip_count];
+    if (there.number < record.number) there = record;
+  }
+}
+
 std::string check_trip(const View& view, std::uint32_t index) {
   const std::uint64_t word = __atomic_load_n(&view.trips[index].number, __ATOMIC_ACQUIRE);
   if (word == 0) return "";   // never used, or being written

@@ -72,6 +72,9 @@ void record_trip(const View& view, std::uint32_t index, const TripFacts& facts) 
 void note_failure(const View& view, std::uint32_t index, std::uint32_t epoch, std::uint32_t row,
                   std::uint8_t failure_class, rule::BreakerOutcome outcome) noexcept;
 
+/// Puts the newest whole records of one memory into another that nobody uses yet.
+void copy_trips(const View& from, const View& to) noexcept;
+
 /// What is wrong with record `index` of the ring, as a sentence; empty when nothing is. For verify.
 std::string check_trip(const View& view, std::uint32_t index);
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "shm/breaker_detail.hpp"
+#include "shm/breaker_trips.hpp"
 #include "shm/bucket_detail.hpp"
 #include "shm/counters.hpp"
 #include "shm/image.hpp"
@@ -137,7 +138,9 @@ class Copier {
     const StripeHandle stripe = shared_stripe(to_);
     for (std::uint32_t i = 0; i < std::min(from_.breaker_count, to_.breaker_count); ++i) {
       add_breaker_counters(to_, stripe, i, sum_breaker_counters(from_, i));
+      to_.stories[i] = from_.stories[i];
     }
+    copy_trips(from_, to_);
   }
 
   void slot(std::uint64_t index) {

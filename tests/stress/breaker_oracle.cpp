@@ -178,7 +178,9 @@ BreakerOracle::Answer BreakerOracle::enter(int process, std::int64_t now,
         if (of != epoch) j = 0;
         of = epoch;
         ++j;
-        if ((j * share + 99) / 100 > ((j - 1) * share + 99) / 100) return grant(InWindow, process, now);
+        if ((j * share + 99) / 100 > ((j - 1) * share + 99) / 100) {
+          return grant(InWindow, process, now);
+        }
         refused.probing = true;
         refused.retry_ns = deadline - now;
         return refused;

@@ -71,8 +71,8 @@ Both both(const OracleSettings& o) {
   return {o, s};
 }
 
-/// `whole_ms`: time moves by whole ms, so that what was looked up once per ms is what is there; then
-/// calls in flight may count.
+/// `whole_ms`: time moves by whole ms, so that what was looked up once per ms is what is there;
+/// then calls in flight may count.
 OracleSettings draw(Chance& chance, bool whole_ms) {
   OracleSettings o;
   o.time = chance.one_in(2);

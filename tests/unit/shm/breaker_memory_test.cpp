@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Breakers in a memory that takes another's place, and what verify finds planted in one.
 #include "shm/memory_copy.hpp"
+
+#include <cstring>
+
+#include "shm/breaker_story.hpp"
+#include "shm/breaker_trips.hpp"
 #include "shm/verify.hpp"
 #include "unit/shm/breaker_scenes.hpp"
 
@@ -32,6 +37,35 @@ std::string found(const shm::View& view) {
   std::string all;
   for (const shm::Finding& one : shm::verify(view).findings) all += one.place + " " + one.text + "\n";
   return all;
+}
+
+TEST(BreakerMemory, ASuccessorHasTheTripsItHasRoomForAndWhatTheyDid) {
+  BreakerSettings s = count_breaker({4, 2, 1});
+  WorldOptions roomy = options_for(s);
+  roomy.trips = 5;
+  BreakerWorld w(s, 4, roomy);
+  for (int i = 0; i < 4; ++i) {
+    w.run("FF");
+    w.pass(1'001 * kMs);
+    w.run("S");
+  }
+  for (const std::uint32_t room : {0U, 3U, 9U}) {
+    WorldOptions options = options_for(s);
+    options.trips = room;
+    Successor next(w, options);
+    ASSERT_TRUE(shm::copy_memory(w.view(), next.view));
+    const auto trips = shm::read_trips(next.view, s.name, 10);
+    ASSERT_EQ(trips.size(), std::min(room, 4U));
+    EXPECT_TRUE(room == 0 || trips[0].number == 3U);
+    EXPECT_EQ(found(next.view), "");
+    shm::BreakerFigures here, there;
+    const std::uint32_t index = shm::find_breaker(next.view, s.name).index;
+    shm::read_breaker_figures(w.view(), w.ref().index, here);
+    shm::read_breaker_figures(next.view, index, there);
+    EXPECT_EQ(std::memcmp(here.moves, there.moves, sizeof here.moves), 0);
+    EXPECT_EQ(here.time_ns[1], there.time_ns[1]);
+    EXPECT_GT(there.time_ns[1], 4'000 * kMs);
+  }
 }
 
 TEST(BreakerMemory, ASuccessorHasStateWindowProbesUsersAndCounters) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // For each setting of a breaker two breakers that differ in it and in nothing else, the same calls,
 // and two answers: no setting is read and forgotten. A row that both answer alike fails.
+#include "rule/breaker_class.hpp"
 #include "unit/shm/breaker_scenes.hpp"
 
 namespace cutwater::test {
@@ -288,6 +289,16 @@ const Row kRows[] = {
        return wait_of(w.enter());
      },
      "600000000001", "30000000001"},
+    {"open-on-retry-after", nothing, nothing, [](auto& s) { s.open_on_retry_after = true; },
+     [](auto& w) {
+       shm::BreakerReport report;
+       report.kind = Ended::Failure;
+       report.failure_class = rule::class_counter("http-503");
+       report.retry_after_ns = 7'000 * kMs;
+       shm::finish_breaker(w.view(), w.ref(), w.caller(), w.enter().call, report);
+       return state(w);
+     },
+     "CLOSED", "OPEN"},
     {"initial-state", nothing, nothing,
      [](auto& s) { s.initial_state = BreakerState::MetricsOnly; }, after<'F', 'F', 'F', 'F', 'F'>,
      "OPEN", "METRICS_ONLY"},
