@@ -11,34 +11,24 @@ namespace cutwater::server {
 
 namespace {
 
-constexpr std::size_t kMaxForeignDescriptors = 32;
-
 wire::ServerSettings without_idle(wire::ServerSettings settings) {
-  settings.idle_ns = std::uint64_t{1} << 62;   // see the header: idle is ours
+  settings.idle_ns = std::uint64_t{1} << 62;  // see the header: idle is ours
   return settings;
 }
 
-/// Closes every descriptor that came along; true when there were any.
-bool close_descriptors(msghdr& message) {
-  bool any = (message.msg_flags & MSG_CTRUNC) != 0;
-  for (cmsghdr* at = CMSG_FIRSTHDR(&message); at != nullptr; at = CMSG_NXTHDR(&message, at)) {
-    if (at->cmsg_level != SOL_SOCKET || at->cmsg_type != SCM_RIGHTS) continue;
-    any = true;
-    const std::size_t count = (at->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (std::size_t i = 0; i < count; ++i) {
-      int fd = -1;
-      std::memcpy(&fd, CMSG_DATA(at) + i * sizeof(int), sizeof fd);
-      shm::UniqueFd(fd).reset();
-    }
-  }
-  return any;
+asio::generic::seq_packet_protocol::socket as_packets(Connection::Socket from) {
+  asio::generic::seq_packet_protocol::socket out(from.get_executor());
+  std::error_code error;
+  const int fd = from.release(error);
+  if (!error) out.assign({AF_UNIX, 0}, fd, error);
+  return out;
 }
 
 }  // namespace
 
 Connection::Connection(Socket socket, std::uint64_t id, PeerProcess peer, SessionHost& host,
                        wire::ServerSettings settings)
-    : socket_(std::move(socket)),
+    : socket_(as_packets(std::move(socket))),
       id_(id),
       peer_(std::move(peer)),
       host_(host),
@@ -93,10 +83,12 @@ void Connection::perform(wire::ServerActions actions) {
 /// Pieces are joined, but for the first byte that descriptors ride on.
 void Connection::enqueue(wire::SendBytes&& send) {
   unsent_ += send.bytes.size();
-  const bool joins = !queue_.empty() && !send.with_descriptors &&
-                     queue_.back().bytes.size() < kJoinedPiece;
-  if (joins) queue_.back().bytes += send.bytes;
-  else queue_.push_back({std::move(send.bytes), 0, send.with_descriptors});
+  const bool joins =
+      !queue_.empty() && !send.with_descriptors && queue_.back().bytes.size() < kJoinedPiece;
+  if (joins)
+    queue_.back().bytes += send.bytes;
+  else
+    queue_.push_back({std::move(send.bytes), 0, send.with_descriptors});
 }
 
 void Connection::go_away(wire::GoawayReason reason, std::string text) {
@@ -107,9 +99,18 @@ void Connection::go_away(wire::GoawayReason reason, std::string text) {
 void Connection::shut_down() {
   if (closed_ || closing_) return;
   go_away(wire::GoawayReason::Shutdown, "the daemon stops");
-  // What lies in the socket already is answered BUSY: its sender knows that it was not executed.
-  if (!closed_ && !receive()) return close_now();
+  if (closed_) return;
+  shutting_down_ = true;
+  if (!reading_) return finish_shut_down();
+  std::error_code ignored;
+  socket_.cancel(ignored);  // the pending receive, which may have bytes already, comes first
+}
+
+/// What lies in the socket already is answered BUSY: its sender knows that it was not executed.
+void Connection::finish_shut_down() {
+  shutting_down_ = false;
   ends_when_answered_ = true;
+  if (!receive_rest(kReadSize)) return close_now();
   end_when_answered();
 }
 
@@ -122,45 +123,60 @@ void Connection::end_when_answered() {
 void Connection::drop() { close_now(); }
 
 void Connection::arm_read() {
-  if (reading_ || closing_ || closed_ || !session_.wants_input()) return;
+  if (reading_ || closing_ || closed_ || shutting_down_ || !session_.wants_input()) return;
   reading_ = true;
-  socket_.async_wait(Socket::wait_read, [self = shared_from_this()](std::error_code error) {
-    self->reading_ = false;
-    if (!error) self->on_readable();
-  });
+  socket_.async_receive(asio::buffer(received_), received_flags_,
+                        [self = shared_from_this()](std::error_code error, std::size_t bytes) {
+                          self->on_received(error, bytes);
+                          self->reading_ = false;
+                          self->go_on_reading();
+                        });
 }
 
-void Connection::on_readable() {
+/// Nothing is armed meanwhile: another receive could take bytes that come before the rest.
+void Connection::on_received(std::error_code error, std::size_t bytes) {
   if (closed_ || closing_) return;
-  if (!receive()) {
-    session_.ended();
-    close_now();
-    return;
-  }
-  arm_read();
+  const bool cancelled = error == asio::error::operation_aborted;
+  bool goes_on = cancelled || (!error && take({received_.data(), bytes}, received_flags_));
+  if (closed_ || closing_) return;
+  const bool more = bytes == received_.size() && session_.wants_input();
+  if (goes_on && more) goes_on = receive_rest(kReadSize - bytes);
+  if (goes_on || closed_ || closing_) return;
+  session_.ended();
+  close_now();
+}
+
+void Connection::go_on_reading() {
+  if (closed_ || closing_) return;
+  if (shutting_down_)
+    finish_shut_down();
+  else
+    arm_read();
 }
 
 /// One bounded read, so that a busy peer costs the others no more than that. False: the end.
-bool Connection::receive() {
+bool Connection::receive_rest(std::size_t most) {
   static thread_local std::array<char, kReadSize> buffer;
-  alignas(cmsghdr) char control[CMSG_SPACE(kMaxForeignDescriptors * sizeof(int))];
-  iovec piece{buffer.data(), buffer.size()};
+  if (closed_ || closing_) return true;
+  iovec piece{buffer.data(), std::min(most, buffer.size())};
   msghdr message{};
   message.msg_iov = &piece;
   message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  const ssize_t n =
-      ::recvmsg(socket_.native_handle(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  const ssize_t n = ::recvmsg(socket_.native_handle(), &message, MSG_DONTWAIT);
   if (n < 0) return errno == EAGAIN || errno == EINTR;
-  if (message.msg_controllen > 0 && close_descriptors(message)) {
+  return take({buffer.data(), static_cast<std::size_t>(n)}, message.msg_flags);
+}
+
+/// What was received. False: the end.
+bool Connection::take(std::string_view bytes, int flags) {
+  if ((flags & MSG_CTRUNC) != 0) {  // there were descriptors
     perform(session_.got_descriptors());
     return true;
   }
-  if (n == 0) return false;
+  if (bytes.empty()) return false;
   const wire::Moment moment = host_.moment();
   last_input_ns_ = moment.now_ns;
-  perform(session_.feed({buffer.data(), static_cast<std::size_t>(n)}, moment));
+  perform(session_.feed(bytes, moment));
   return true;
 }
 
@@ -218,7 +234,7 @@ void Connection::arm_write() {
   writing_ = true;
   socket_.async_wait(Socket::wait_write, [self = shared_from_this()](std::error_code error) {
     self->writing_ = false;
-    if (error || self->closed_) return;
+    if (self->closed_ || (error && error != asio::error::operation_aborted)) return;
     self->flush();
     self->arm_read();
   });
@@ -227,7 +243,7 @@ void Connection::arm_write() {
 void Connection::close_now() {
   if (closed_) return;
   closed_ = true;
-  const auto self = shared_from_this();   // the host forgets us in on_closed()
+  const auto self = shared_from_this();  // the host forgets us in on_closed()
   std::error_code ignored;
   socket_.close(ignored);
   host_.on_closed(*this, said_bye_);

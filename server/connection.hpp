@@ -3,9 +3,12 @@
 // out what the machine says. It decides nothing.
 //
 // One wakeup is one read of at most kReadSize bytes and, for all answers to it, one write.
+// Reading: a receive is always pending, into kFirstRead bytes of the connection's own; what is
+// longer is read on at once, into bytes that all share. Waiting for readiness instead would cost an
+// epoll_ctl() each time, a microsecond of a round trip of nine. It stops while the machine does not
+// want input. Descriptors a client sends are closed by the kernel and end the session.
 // Sending: one queue, one write at a time; descriptors ride on the first byte of the piece they
-// belong to. Reading stops while the machine does not want input. Descriptors a client sends are
-// closed and end the session. After CloseConnection what is queued still goes out, for at most
+// belong to. After CloseConnection what is queued still goes out, for at most
 // kLingerNs, then the socket is closed.
 // Idle: the machine's own idle time-out is switched off. A client that maps the memory keeps its
 // connection silently for its whole life, since the end of the connection is how we learn of it;
@@ -47,7 +50,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
  public:
   using Socket = asio::local::stream_protocol::socket;
   static constexpr std::uint64_t kLingerNs = 2'000'000'000;
-  static constexpr std::size_t kReadSize = 16384;
+  static constexpr std::size_t kReadSize = 16384, kFirstRead = 4096;
   /// A piece that is longer already gets no more bytes joined to it; so many new bytes are written
   /// at once, so that the machine hears in time of a client that does not take them.
   static constexpr std::size_t kJoinedPiece = 65536;
@@ -101,14 +104,18 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void enqueue(wire::SendBytes&& send);
   void arm_read();
   void arm_write();
-  void on_readable();
-  bool receive();
+  void on_received(std::error_code error, std::size_t bytes);
+  void go_on_reading();
+  bool receive_rest(std::size_t most);
+  bool take(std::string_view bytes, int flags);
+  void finish_shut_down();
   void flush();
   ssize_t send_some(Piece& piece);
   void end_when_answered();
   void close_now();
 
-  Socket socket_;
+  /// Of the same descriptor. Its kind has the receive that tells about descriptors.
+  asio::generic::seq_packet_protocol::socket socket_;
   const std::uint64_t id_;
   PeerProcess peer_;
   SessionHost& host_;
@@ -120,7 +127,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::uint64_t closing_since_ns_ = 0;
   int depth_ = 0;                      // perform() within perform()
   bool reading_ = false, writing_ = false, closing_ = false, closed_ = false;
-  bool said_bye_ = false, ends_when_answered_ = false;
+  bool said_bye_ = false, shutting_down_ = false, ends_when_answered_ = false;
+  asio::socket_base::message_flags received_flags_ = 0;
+  std::array<char, kFirstRead> received_;      // by the pending receive
 };
 
 }  // namespace cutwater::server

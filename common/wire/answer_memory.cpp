@@ -68,13 +68,13 @@ void AnswerMemory::remember(std::uint32_t request, Executed executed) {
   Kepts::node_type node = make_room();
   const std::size_t takeable = std::max(executed.items, executed.receipts.size());
   if (node.empty()) {
-    const auto kept = kept_.emplace_hint(kept_.end(), request, Kept{std::move(executed), {}});
+    const auto kept = kept_.emplace(request, Kept{std::move(executed), {}}).first;
     kept->second.taken.assign(takeable, false);
   } else {
     node.key() = request;
     node.mapped().executed = std::move(executed);
     node.mapped().taken.assign(takeable, false);
-    kept_.insert(kept_.end(), std::move(node));
+    kept_.insert(std::move(node));
   }
   order_.push_back(request);
   not_executed(request);  // it runs no more

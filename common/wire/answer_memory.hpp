@@ -25,6 +25,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "wire/ask_message.hpp"
@@ -102,7 +103,7 @@ class AnswerMemory {
     Executed executed;
     std::vector<bool> taken;  // by receipt; receipts and items are never more than its size
   };
-  using Kepts = std::map<std::uint32_t, Kept>;
+  using Kepts = std::unordered_map<std::uint32_t, Kept>;
   Kepts::node_type make_room();
   static std::size_t bytes_of(const Executed& executed) noexcept {
     return executed.payload.size() + executed.receipts.bytes();

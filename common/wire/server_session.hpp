@@ -119,8 +119,8 @@ class ServerSession {
   ServerSession(ServerSettings settings, std::uint64_t now_ns);
 
   /// ACQUIREs are decided by `server` while they are read, where nothing asked before in the same
-  /// bytes waits to be carried out; all others come as Requested actions, as all do without one. The
-  /// answers are the same either way. `server` outlives the session.
+  /// bytes waits to be carried out; all others come as Requested actions, as all do without one.
+  /// The answers are the same either way. `server` outlives the session.
   void set_acquires(AcquireServer* server) noexcept { acquires_ = server; }
 
   // -- from the socket
@@ -221,7 +221,8 @@ class ServerSession {
   void take(const FrameView& frame, Moment moment, ServerActions& out);
   template <class Message>
   std::optional<Fault> fits(const Message& message) const;
-  bool open_watch(const FrameView& frame, const Watch& message, Waiting& waiting, ServerActions& out);
+  bool open_watch(const FrameView& frame, const Watch& message, Waiting& waiting,
+                  ServerActions& out);
   bool acquire_now(const FrameView& frame, ServerActions& out);
   void answer_stale(const FrameView& frame, ServerActions& out);
   void say_busy(std::uint32_t request, std::uint64_t retry_after_ns, ServerActions& out);

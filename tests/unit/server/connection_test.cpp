@@ -6,6 +6,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cstring>
+
 namespace cutwater::server {
 namespace {
 
@@ -189,6 +191,74 @@ TEST_F(ConnectionTest, ShutDownSaysGoodbye) {
   connection_->shut_down();
 
   EXPECT_EQ(heard(), "WG.");
+}
+
+TEST_F(ConnectionTest, ShutDownAnswersWhatLiesInTheSocketBusy) {
+  greet();
+  wire::Read read;
+  read.what = "limits";
+  const std::string bytes =
+      wire::encode_frame({.type = MessageType::Read, .request = 2}, *wire::encode(read));
+  ASSERT_GT(::send(peer_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), 0);
+
+  connection_->shut_down();
+
+  EXPECT_EQ(heard(), "WGb.");
+}
+
+TEST_F(ConnectionTest, LongReadsKeepTheOrderOfTheirBytes) {
+  greet();
+  constexpr std::uint64_t kPings = 20'000;
+  std::string bytes;
+  for (std::uint64_t i = 0; i < kPings; ++i) {
+    bytes += wire::encode_frame({.type = MessageType::Ping, .request = 0},
+                                *wire::encode(wire::Ping{i}));
+  }
+  wire::FrameReader reader(wire::kMaxFrameLargest);
+  std::uint64_t answered = 0;
+  std::size_t sent = 0;
+  while (answered < kPings) {
+    const std::size_t most = std::min<std::size_t>(bytes.size() - sent, 9'999);
+    const ssize_t n = ::send(peer_.get(), bytes.data() + sent, most, MSG_NOSIGNAL);
+    if (n > 0) sent += static_cast<std::size_t>(n);
+    turn();
+    char piece[65536];
+    const ssize_t got = ::recv(peer_.get(), piece, sizeof piece, 0);
+    ASSERT_NE(got, 0);
+    std::string_view rest(piece, static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    while (!rest.empty()) {
+      const auto frame = reader.next(rest);
+      ASSERT_TRUE(frame);
+      if (!*frame) break;
+      if ((*frame)->header.type != MessageType::Pong) continue;
+      const auto pong = wire::decode<wire::Pong>((*frame)->payload);
+      ASSERT_TRUE(pong);
+      ASSERT_EQ(pong->value, answered++);
+    }
+  }
+}
+
+TEST_F(ConnectionTest, DescriptorsOfAPeerEndItsSession) {
+  greet();
+  std::string bytes = wire::encode_frame({.type = MessageType::Ping, .request = 0},
+                                         *wire::encode(wire::Ping{1}));
+  iovec piece{bytes.data(), bytes.size()};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &piece;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  cmsghdr* head = CMSG_FIRSTHDR(&message);
+  head->cmsg_level = SOL_SOCKET;
+  head->cmsg_type = SCM_RIGHTS;
+  head->cmsg_len = CMSG_LEN(sizeof(int));
+  const int given = peer_.get();
+  std::memcpy(CMSG_DATA(head), &given, sizeof given);
+
+  ASSERT_GT(::sendmsg(peer_.get(), &message, MSG_NOSIGNAL), 0);
+
+  EXPECT_EQ(heard(), "WE.");
 }
 
 TEST_F(ConnectionTest, BadBytesAreAnsweredOnceAndEnd) {

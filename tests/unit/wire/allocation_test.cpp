@@ -66,14 +66,13 @@ bool is_refused(ServerSession session, std::string_view bytes, std::size_t piece
 
 // covers: C118 (at once and byte by byte, before and after WELCOME)
 TEST(Allocation, AnAnnouncedLengthAllocatesNothing) {
-  const std::string attacks[] = {
-      frame_of(MessageType::Read, 2, from_hex("dd ff 00 00 00")),
-      frame_of(MessageType::Read, 2, from_hex("df ff ff ff ff")),
-      frame_of(MessageType::Read, 2, from_hex("c6 ff ff ff ff")),
-      frame_of(MessageType::Read, 2, from_hex("db ff ff ff ff")),
-      frame_of(MessageType::Read, 2, from_hex("c9 ff ff ff ff")),
-      frame_of(MessageType::Read, 2, from_hex("91 dd 00 00 04 00")),
-      from_hex("43 57 01 28 00 00 00 00 02 00 00 00 ff ff ff ff")};
+  const std::string attacks[] = {frame_of(MessageType::Read, 2, from_hex("dd ff 00 00 00")),
+                                 frame_of(MessageType::Read, 2, from_hex("df ff ff ff ff")),
+                                 frame_of(MessageType::Read, 2, from_hex("c6 ff ff ff ff")),
+                                 frame_of(MessageType::Read, 2, from_hex("db ff ff ff ff")),
+                                 frame_of(MessageType::Read, 2, from_hex("c9 ff ff ff ff")),
+                                 frame_of(MessageType::Read, 2, from_hex("91 dd 00 00 04 00")),
+                                 from_hex("43 57 01 28 00 00 00 00 02 00 00 00 ff ff ff ff")};
 
   for (const auto& attack : attacks) {
     for (const std::size_t piece : {attack.size(), std::size_t{1}}) {
@@ -131,7 +130,8 @@ class Allows final : public AcquireServer {
  public:
   const AcquireAnswer& acquire_now(const AcquireView& asked, Receipts* receipts) override {
     answer_.decisions.resize(asked.items.size());
-    for (std::size_t i = 0; i < asked.items.size(); ++i) receipts->add("as long as a receipt is, or so");
+    for (std::size_t i = 0; i < asked.items.size(); ++i)
+      receipts->add("as long as a receipt is, or so");
     return answer_;
   }
 
@@ -150,7 +150,8 @@ TEST(Allocation, AnAcquireAllocatesItsActionAndItsAnswer) {
   (void)session.welcome(welcome, 0);
   session.set_acquires(&server);
   std::uint32_t id = 1;
-  const Acquire ask{0, 0, std::vector<Item>(16, Item{"api-per-user", "a key of some length", 1, 0})};
+  const Acquire ask{0, 0,
+                    std::vector<Item>(16, Item{"api-per-user", "a key of some length", 1, 0})};
   for (std::size_t i = 0; i < kRememberedItems; ++i) (void)session.feed(frame_of(ask, ++id), {});
   const std::string frame = frame_of(ask, ++id);
 
