@@ -88,6 +88,7 @@ std::vector<Figure> limit_figures(const Plan& plan);        // L1 L2 L3
 std::vector<Figure> table_figures(const Plan& plan);        // L4 L9
 std::vector<Figure> contention_figures(const Plan& plan);   // L5
 std::vector<Figure> resource_figures(const Plan& plan);     // L8 M1
+std::vector<Figure> breaker_figures(const Plan& plan);      // L6 L7 M1b
 std::vector<Figure> round_trip_figures(const Plan& plan);   // R1 R3
 
 }  // namespace cutwater::bench

@@ -5,6 +5,7 @@
 //   --quick   within 40 s on two cores: fewer rounds, no 10M keys
 //   --json    one object per figure and line: id, name, ns, cpu_ns, ratio, to
 //   --only    figures whose id begins so (L1, L4, R, ...)
+//   cutwater-bench outage ...    is outage_main.cpp's
 //   --gate F  exit 1 when a figure misses its bound by more than the factor F (headroom for noise)
 #include <cstdio>
 #include <cstdlib>
@@ -12,6 +13,7 @@
 #include <string>
 
 #include "harness.hpp"
+#include "outage.hpp"
 
 namespace {
 
@@ -28,7 +30,9 @@ struct Options {
 int usage(const char* word) {
   std::fprintf(
       stderr,
-      "cutwater-bench: %s\nusage: cutwater-bench [--quick] [--json] [--only ID] [--gate FACTOR]\n",
+      "cutwater-bench: %s\nusage: cutwater-bench [--quick] [--json] [--only ID] [--gate FACTOR]\n"
+      "       cutwater-bench outage [--workers N] [--timeout-ms N] [--hang-ms N] [--json] "
+      "[--svg FILE]\n",
       word);
   return 2;
 }
@@ -70,6 +74,9 @@ bool within(const Figure& f, double factor) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 1 && std::strcmp(argv[1], "outage") == 0) {
+    return cutwater::bench::outage_main(argc - 1, argv + 1);
+  }
   Options options;
   if (!parse(argc, argv, options)) return usage("unknown or incomplete option");
   using Group = std::vector<Figure> (*)(const Plan&);
@@ -78,6 +85,7 @@ int main(int argc, char** argv) {
       {"L4 L9", cutwater::bench::table_figures},
       {"L5", cutwater::bench::contention_figures},
       {"L8 M1", cutwater::bench::resource_figures},
+      {"L6 L7 M1", cutwater::bench::breaker_figures},
       {"R1 R3", cutwater::bench::round_trip_figures},
   };
   int missed = 0, shown = 0;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -28,8 +29,27 @@ namespace {
 
 constexpr int kStartTries = 500, kStartWaitMs = 10;
 
-/// GCRA in microseconds of Redis's clock, 10 million a second: always admits.
+/// GCRA as limiter libraries ship it for Redis (redis-gcra, go-redis/redis_rate and their kin):
+/// time of Redis's clock in seconds, one GET, one SET that expires with the debt, and an answer of
+/// four fields, the two durations as text since a script cannot return a fraction. ARGV: burst,
+/// tokens, seconds, cost. Written for this bench; always admits here.
 constexpr std::string_view kScript =
+    "local interval = ARGV[3] / ARGV[2] "
+    "local cost = tonumber(ARGV[4]) "
+    "local t = redis.call('TIME') "
+    "local now = (t[1] - 1500000000) + t[2] / 1000000 "
+    "local tat = tonumber(redis.call('GET', KEYS[1]) or now) "
+    "if tat < now then tat = now end "
+    "local new_tat = tat + interval * cost "
+    "local spare = now - (new_tat - interval * ARGV[1]) "
+    "if spare < 0 then return {0, 0, tostring(-spare), tostring(tat - now)} end "
+    "local reset = new_tat - now "
+    "redis.call('SET', KEYS[1], string.format('%.9f', new_tat), 'PX', math.ceil(reset * 1000)) "
+    "return {cost, math.floor(spare / interval), '-1', tostring(reset)}";
+constexpr int kScriptLines = 7;  // of its answer
+
+/// The least a script can do and still be GCRA: one number back, microseconds, no text.
+constexpr std::string_view kBareScript =
     "local t = redis.call('TIME') "
     "local now = t[1] * 1000000 + t[2] "
     "local tat = tonumber(redis.call('GET', KEYS[1]) or now) "
@@ -43,19 +63,6 @@ std::string make_folder() {
   // The daemon keeps its memory in there, so a tmpfs.
   char folder[] = "/dev/shm/cutwater-bench.XXXXXX";
   return mkdtemp(folder) == nullptr ? std::string{} : std::string(folder);
-}
-
-int connect_to(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.empty() || path.size() >= sizeof address.sun_path) return -1;
-  path.copy(address.sun_path, path.size());
-  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd >= 0 && connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
-    return fd;
-  }
-  if (fd >= 0) close(fd);
-  return -1;
 }
 
 void be_quiet() {
@@ -126,11 +133,31 @@ std::string call_redis(int fd, std::string_view request, int lines = 1) {
   return answer;
 }
 
-const char kDaemonYaml[] =
+}  // namespace
+
+const std::string_view kAskConfig =
     "capacity: { keys: 16384 }\n"
     "limits: { api: { rate: 10000000/s, burst: 1000000000 } }\n";
 
-}  // namespace
+int connect_to(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof address.sun_path) return -1;
+  path.copy(address.sun_path, path.size());
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd >= 0 && connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
+    return fd;
+  }
+  if (fd >= 0) close(fd);
+  return -1;
+}
+
+std::string program_beside(const char* name) {
+  char self[PATH_MAX];
+  const ssize_t length = readlink("/proc/self/exe", self, sizeof self);
+  const std::string path(self, length > 0 ? static_cast<std::size_t>(length) : 0);
+  return path.substr(0, path.rfind('/') + 1) + name;
+}
 
 Peer::Peer(Peer&& other) noexcept
     : folder_(std::move(other.folder_)), socket_(std::move(other.socket_)), pid_(other.pid_) {
@@ -174,20 +201,25 @@ bool wait_for(const std::string& socket, pid_t pid) {
 }  // namespace
 
 Peer Peer::echo() {
+  return of("echo", [](int listener) { serve_echo(listener); });
+}
+
+Peer Peer::of(const char* name, const std::function<void(int)>& serve) {
   Peer peer;
   peer.folder_ = make_folder();
-  peer.socket_ = peer.folder_ + "/echo.sock";
+  peer.socket_ = peer.folder_ + "/" + name + ".sock";
   const int listener = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   peer.socket_.copy(address.sun_path, sizeof address.sun_path - 1);
   if (bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
       listen(listener, 128) != 0) {
-    std::perror("cutwater-bench: echo");
+    std::fprintf(stderr, "cutwater-bench: %s: %m\n", name);
+    close(listener);
     return peer;
   }
   peer.pid_ = fork();
-  if (peer.pid_ == 0) serve_echo(listener);
+  if (peer.pid_ == 0) serve(listener);
   close(listener);
   return peer;
 }
@@ -211,13 +243,12 @@ Peer Peer::redis() {
   return peer;
 }
 
-Peer Peer::daemon(const char* program) {
+Peer Peer::daemon(const char* program, std::string_view yaml) {
   Peer peer;
   peer.folder_ = make_folder();
   peer.socket_ = peer.folder_ + "/cutwater.sock";
   const std::string config = peer.folder_ + "/cutwater.yaml";
-  std::ofstream(config) << "instance: { memory-directory: " << peer.folder_ << " }\n"
-                        << kDaemonYaml;
+  std::ofstream(config) << "instance: { memory-directory: " << peer.folder_ << " }\n" << yaml;
   peer.pid_ = fork();
   if (peer.pid_ == 0) {
     be_quiet();
@@ -253,10 +284,11 @@ RoundTrip redis_client(const Peer& peer, RedisCommand command) {
   auto fd = held_connection(peer);
   if (!fd) return {};
   auto requests = std::make_shared<std::vector<std::string>>();
+  const bool whole = command == RedisCommand::Evalsha, bare = command == RedisCommand::BareEvalsha;
   std::string sha;
-  if (command == RedisCommand::Evalsha) {
-    const std::string answer =
-        call_redis(*fd, command_of({"SCRIPT", "LOAD", std::string(kScript)}), 2);
+  if (whole || bare) {
+    const std::string script(whole ? kScript : kBareScript);
+    const std::string answer = call_redis(*fd, command_of({"SCRIPT", "LOAD", script}), 2);
     if (answer.size() < 47) return {};
     sha = answer.substr(5, 40);
   }
@@ -264,16 +296,26 @@ RoundTrip redis_client(const Peer& peer, RedisCommand command) {
   for (std::size_t i = 0; i < kBatchKeys; ++i) {
     const std::string key(names[i]);
     switch (command) {
-      case RedisCommand::Ping: requests->push_back(command_of({"PING"})); break;
-      case RedisCommand::Incr: requests->push_back(command_of({"INCR", key})); break;
+      case RedisCommand::Ping:
+        requests->push_back(command_of({"PING"}));
+        break;
+      case RedisCommand::Incr:
+        requests->push_back(command_of({"INCR", key}));
+        break;
       case RedisCommand::Evalsha:
-        requests->push_back(command_of({"EVALSHA", sha, "1", "g" + key, "1000000000", "0.1"}));
+        // As the daemon's limit: 10 million a second, a burst of 1000 million.
+        requests->push_back(
+            command_of({"EVALSHA", sha, "1", "g" + key, "1000000000", "10000000", "1", "1"}));
+        break;
+      case RedisCommand::BareEvalsha:
+        requests->push_back(command_of({"EVALSHA", sha, "1", "b" + key, "1000000000", "0.1"}));
         break;
     }
   }
-  return [fd, requests](std::uint64_t i) {
-    const std::string answer = call_redis(*fd, (*requests)[i % kBatchKeys]);
-    return !answer.empty() && answer[0] != '-' && answer != ":0\r\n";
+  return [fd, requests, lines = whole ? kScriptLines : 1](std::uint64_t i) {
+    const std::string answer = call_redis(*fd, (*requests)[i % kBatchKeys], lines);
+    return !answer.empty() && answer[0] != '-' && answer != ":0\r\n" &&
+           !answer.starts_with("*4\r\n:0");
   };
 }
 
@@ -294,10 +336,10 @@ struct Asking {
 
 std::shared_ptr<Asking> open_asking(const Peer& peer) {
   // A crowded machine answers late; what is measured is how late.
-  auto client = Client::open("unix:" + peer.socket() + "?ask",
-                             {.timeout = std::chrono::seconds{20},
-                              .ask_timeout = std::chrono::seconds{20},
-                              .log = [](std::string_view) {}});
+  auto client =
+      Client::open("unix:" + peer.socket() + "?ask", {.timeout = std::chrono::seconds{20},
+                                                      .ask_timeout = std::chrono::seconds{20},
+                                                      .log = [](std::string_view) {}});
   if (!client) {
     std::fprintf(stderr, "cutwater-bench: %s\n", client.error().text().c_str());
     return nullptr;

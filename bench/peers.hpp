@@ -2,8 +2,9 @@
 // Servers that are asked over a Unix socket, each a process of its own, and their cheapest clients.
 //
 //   echo    an epoll loop that sends back what it got: the least a server can do
-//   Redis   PING, INCR and EVALSHA of a GCRA script, by a client that does nothing but send a
-//           request made beforehand and read one line; only where redis-server is installed
+//   Redis   PING, INCR and EVALSHA of a GCRA script (as libraries ship it, and one that does the
+//           least), by a client that does nothing but send a request made beforehand and read until
+//           its answer's lines are there; only where redis-server is installed
 //   daemon  our cutwaterd, asked by the library with `unix:PATH?ask`
 //
 // A peer that cannot be started says why on stderr and has no pid. All die with this process.
@@ -14,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace cutwater::bench {
 
@@ -34,18 +36,29 @@ class Peer {
 
   static Peer echo();
   static Peer redis();
-  static Peer daemon(const char* program);
+  /// `config`: what its configuration has besides the place of its memory.
+  static Peer daemon(const char* program, std::string_view config);
+  /// A child that serves what comes at `listener` as it likes; `serve` does not return.
+  static Peer of(const char* name, const std::function<void(int listener)>& serve);
 
  private:
   std::string folder_, socket_;
   pid_t pid_ = 0;
 };
 
+/// A connection to a socket's path, -1 without one.
+int connect_to(const std::string& path);
+/// Path of a program in this one's directory.
+std::string program_beside(const char* name);
+
 /// `bytes` there and back.
 RoundTrip echo_client(const Peer& peer, std::size_t bytes);
 
-enum class RedisCommand { Ping, Incr, Evalsha };
+enum class RedisCommand { Ping, Incr, Evalsha, BareEvalsha };
 RoundTrip redis_client(const Peer& peer, RedisCommand command);
+
+/// The limit that the next two ask for, as configuration.
+extern const std::string_view kAskConfig;
 
 /// try_acquire() of one key among 64, over the socket.
 RoundTrip ask_client(const Peer& peer);
