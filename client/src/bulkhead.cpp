@@ -175,6 +175,18 @@ Placed Bulkhead::enter(const PlaceAsk& ask) noexcept {
 }
 
 Placed Bulkhead::wait_for(const PlaceAsk& ask) noexcept {
+  Placed out = wait_once(ask);
+  // A memory that was superseded while it stood in line: the wait begins anew in the next one.
+  for (int again = 0; again < detail::kMostMoves && out.degraded(); ++again) {
+    const BulkheadSpot* const before = record_->at.load(std::memory_order_acquire);
+    if (before == nullptr || !detail::is_left(*before->view)) break;
+    if (detail::find_spot(*record_).spot == before) break;
+    out = wait_once(ask);
+  }
+  return out;
+}
+
+Placed Bulkhead::wait_once(const PlaceAsk& ask) noexcept {
   Placed out;
   BulkheadSpot* const spot = find(out);
   if (spot == nullptr) return out;
@@ -217,6 +229,12 @@ void finish_entering(const shm::View& view, const shm::EnterCaller& caller,
                      shm::Entering& entering, shm::EnterAnswer& out) noexcept {
   shm::EnterStep step = shm::begin_enter(view, caller, entering, out);
   while (step == shm::EnterStep::Wait) {
+    if (is_left(view)) {                             // nobody gives a place back here any more
+      shm::abandon_enter(view, caller, entering);
+      out.reason = out.bulkhead.reason = Reason::Degraded;
+      out.part = shm::EnterPart::Bulkhead;
+      return;
+    }
     shm::wait_in_line(view, caller, entering);
     step = shm::resume_enter(view, caller, entering, out);
   }

@@ -232,9 +232,12 @@ void EnterParts::enter(const EnterAsk& ask, Entry& out) noexcept {
   if (ask.limits.asks().size() > kMaxLimitsAtOnce) {
     return refuse(out, EnterPart::None, Reason::InvalidArgument, kNever, false);
   }
-  Found found;
-  if (find(ask, found)) in_memory(ask, found, out);
-  else part_by_part(ask, out);
+  for (int moves = 0; moves <= kMostMoves; ++moves) {
+    Found found;
+    if (!find(ask, found)) return part_by_part(ask, out);
+    in_memory(ask, found, out);
+    if (out.reason_ != Reason::Degraded || !is_left(*found.view)) return;
+  }
 }
 
 }  // namespace detail

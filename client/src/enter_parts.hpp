@@ -41,7 +41,14 @@ struct EnterParts {
   static void refuse_by_limits(Entry& out) noexcept;
 };
 
-/// Asks `entering` to its end, asleep while it waits.
+/// Memories one wait may go through before it is given up.
+inline constexpr int kMostMoves = 4;
+/// True: this memory was superseded; whoever attached moves to the next one.
+inline bool is_left(const shm::View& view) noexcept {
+  return (view.current() & shm::kCurrentSupersededBit) != 0;
+}
+/// Asks `entering` to its end, asleep while it waits. Reason::Degraded when the memory is left
+/// meanwhile: to be asked again in the next one.
 void finish_entering(const shm::View& view, const shm::EnterCaller& caller,
                      shm::Entering& entering, shm::EnterAnswer& out) noexcept;
 

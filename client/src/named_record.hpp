@@ -67,7 +67,7 @@ struct NamedRecord {
   std::atomic<Spot*> at{nullptr};                ///< where it is asked now; nullptr: nowhere
   std::atomic<Spot*> spots{nullptr};             ///< all of them, newest first
   Record* next = nullptr;
-  AskWatcher* watcher = nullptr;                 ///< of a watched Client; set before it is published
+  AskWatcher* watcher = nullptr;                 ///< of a watched Client; set before published
 
   NamedRecord() = default;
   NamedRecord(const NamedRecord&) = delete;

@@ -201,6 +201,7 @@ class CUTWATER_EXPORT Bulkhead {
   detail::BulkheadSpot* find(Placed& out) noexcept;
   Placed take() noexcept;
   Placed wait_for(const PlaceAsk& ask) noexcept;
+  Placed wait_once(const PlaceAsk& ask) noexcept;
   Placed watched(const PlaceAsk& ask) noexcept;
   void answer(detail::BulkheadSpot& spot, const shm::BulkheadEntry& entry, Nanos waited,
               Placed& out) noexcept;

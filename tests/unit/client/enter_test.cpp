@@ -177,6 +177,24 @@ TEST_F(ClientEnter, ADeadlineThatPassesEndsTheWait) {
   EXPECT_EQ(left(*api, "alice"), 2U);
 }
 
+TEST_F(ClientEnter, NobodyWaitsOnInAMemoryThatWasSuperseded) {
+  auto holder = gate->try_enter();
+  std::optional<Reason> by_entry, by_gate;
+  std::thread waiter([&] { by_entry = enter(1h).reason(); });
+  std::thread other([&] { by_gate = gate->enter().refusal().reason(); });
+  while (gate->use().waiting != 2) std::this_thread::yield();
+  std::uint64_t* const current = &view().rules_control->current;
+  __atomic_fetch_or(current, shm::kCurrentSupersededBit, __ATOMIC_SEQ_CST);
+  waiter.join();
+  other.join();
+
+  EXPECT_EQ(by_entry, Reason::Degraded) << "there is no next one for a private memory";
+  EXPECT_EQ(by_gate, Reason::Degraded);
+  __atomic_fetch_and(current, ~shm::kCurrentSupersededBit, __ATOMIC_SEQ_CST);
+  EXPECT_EQ(gate->use().waiting, 0U);
+  EXPECT_EQ(left(*api, "alice"), 2U);
+}
+
 TEST_F(ClientEnter, AnEntryInheritedOverAForkIsItsParents) {
   Entry e = enter();
   ASSERT_TRUE(e);
