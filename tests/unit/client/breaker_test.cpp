@@ -223,6 +223,25 @@ TEST_F(ClientBreaker, AReloadIsSeenByTheNextCall) {
   EXPECT_TRUE(fraud.try_enter());
 }
 
+TEST_F(ClientBreaker, CallsInFlightForTooLongOpenBeforeTheyReturn) {
+  ASSERT_TRUE(client->reload(
+      "breakers:\n  fraudCheck: {sliding-window-size: 10, minimum-number-of-calls: 3,\n"
+      "    slow-call-rate-threshold: 50, slow-call-duration-threshold: 1s,\n"
+      "    count-hanging-calls: true}\n"));
+  Breaker fraud = breaker();
+  std::vector<Entered> out;
+  for (int i = 0; i < 3; ++i) out.push_back(fraud.try_enter());
+  clock.advance(1s + 1ms);
+  EXPECT_EQ(info().hanging, 3U);
+  const Entered refused = fraud.try_enter();
+  EXPECT_FALSE(refused);
+  EXPECT_EQ(refused.refusal().state(), BreakerStatus::Open);
+  EXPECT_EQ(counted(shm::BreakerCounter::Untracked), 0U);
+  for (Entered& call : out) call->succeeded();       // of an epoch that is over
+  EXPECT_EQ(counted(shm::BreakerCounter::Stale), 3U);
+  EXPECT_EQ(info().hanging, 0U);
+}
+
 TEST_F(ClientBreaker, SwitchedOffItGrantsAndRecordsNothing) {
   ASSERT_TRUE(client->reload("breakers:\n  fraudCheck: {enabled: false}\n"));
   Breaker fraud = breaker();
