@@ -23,13 +23,16 @@ const BreakerConfig& config_at(const View& view, std::uint64_t current,
                                                 view.image_breakers_offset)[index];
 }
 
-/// Word by word, so that no half of a field is of another publication once `current` agrees.
+/// Word by word, so that no half of a field is of another publication once `current` agrees; and at
+/// once to its place: copied on from here in wider pieces it would wait for its own stores.
 void copy_config(const BreakerConfig& from, BreakerConfig& to) noexcept {
   static_assert(sizeof(BreakerConfig) % 8 == 0);
   const auto* source = reinterpret_cast<const std::uint64_t*>(&from);
-  std::uint64_t words[sizeof(BreakerConfig) / 8];
-  for (std::size_t i = 0; i < std::size(words); ++i) words[i] = read_once(source[i]);
-  std::memcpy(&to, words, sizeof to);
+  auto* const place = reinterpret_cast<unsigned char*>(&to);
+  for (std::size_t i = 0; i < sizeof to / 8; ++i) {
+    const std::uint64_t word = read_once(source[i]);
+    std::memcpy(place + 8 * i, &word, sizeof word);
+  }
 }
 
 /// The lines of a part, or nullptr when they reach out of the breaker memory.
