@@ -58,7 +58,8 @@ bool read_parts(const View& view, std::uint32_t index, BulkheadParts& out) noexc
     out.current = view.current();
     copy_config(config_at(view, out.current, index), out.config);
     if (view.current() != out.current) continue;
-    if (out.config.used == 0) return false;
+    // Whoever holds a place in a memory that was superseded holds it in its successor.
+    if (out.config.used == 0 || (out.current & kCurrentSupersededBit) != 0) return false;
     if (locate(view, out)) return true;
     count_damage(view);
     return false;

@@ -11,6 +11,7 @@
 #include "shm/bucket_detail.hpp"
 #include "shm/counters.hpp"
 #include "shm/image.hpp"
+#include "shm/memory_copy_bulkheads.hpp"
 #include "shm/override_table.hpp"
 #include "shm/process_table.hpp"
 
@@ -69,6 +70,7 @@ class Copier {
     t_ = from_.clock.now();
     limits();
     breakers();
+    copy_bulkheads(from_, to_);
     for (std::uint64_t i = 0; i < from_.slot_count; ++i) slot(i);
     for (std::uint32_t i = 0; i < std::min(from_.row_count, to_.row_count); ++i) {
       to_.rows[i] = from_.rows[i];
@@ -102,6 +104,7 @@ class Copier {
                sizeof(NameRecord), from_.breaker_count, to_.breaker_count);
     copy_array(old + from_.image_breaker_classes_offset, bytes + to_.image_breaker_classes_offset,
                sizeof(BreakerClasses), from_.breaker_count, to_.breaker_count);
+    copy_bulkhead_settings(from_, to_, bytes);
     std::vector<OverrideRecord> overrides;
     for (std::uint32_t i = 0; i < from_.override_count; ++i) {
       const OverrideRecord& over = from_.override_record(c_, i);
@@ -278,6 +281,7 @@ Result<void> check_fits(const View& from, const View& to) {
   if (bytes > room) {
     return too_small(bytes, "bytes of breaker memory", room, "capacity.breaker-memory");
   }
+  if (auto fits = check_bulkheads_fit(from, to); !fits) return fits;
   if (from.g0 != to.g0) {
     return Error{Errc::InvalidArgument,
                  "the new memory has another number of first groups; entries cannot be moved"};

@@ -12,6 +12,9 @@
 // also one set by hand, window, probe cells with who holds them, users, counters. Calls that were
 // admitted in the old memory end there; a probe among them passes on at its deadline.
 //
+// Bulkheads keep held places under their numbers; lines begin anew
+// (shm/memory_copy_bulkheads.hpp).
+//
 // Nobody may decide in either memory meanwhile: the old one is superseded before, the new one not
 // yet offered. Killed in between: copied again, from the beginning, into a fresh memory.
 // Cost: ~10 ns a slot. Thread safety: the owner of both, one thread.

@@ -18,6 +18,7 @@ VerifyReport verify(const View& view) {
   detail::verify_buckets(verifier);
   detail::verify_rows(verifier);
   detail::verify_breakers(verifier);
+  detail::verify_bulkheads(verifier);
   detail::verify_stats(verifier);
   return std::move(verifier.report);
 }

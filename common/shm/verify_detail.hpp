@@ -61,6 +61,7 @@ void verify_control(Verifier& verifier);   ///< `current`, the stepped clock
 void verify_image(Verifier& verifier);     ///< CRC, rules, limits, names
 void verify_tables(Verifier& verifier);    ///< sets, overrides, patterns, calendars
 void verify_buckets(Verifier& verifier);   ///< slots and overflow words
+void verify_bulkheads(Verifier& verifier);
 void verify_rows(Verifier& verifier);
 void verify_breakers(Verifier& verifier);  ///< places, state words, windows, probe cells, users
 void verify_stats(Verifier& verifier);     ///< owners of stripes, event records
