@@ -86,25 +86,44 @@ void Asking::serve(Connection& from, const wire::EnterRequested& asked) {
     return from.perform(session.answer(asked.request, wire::expired_answer(asked.message)));
   }
   wire::Receipts receipts;
-  const auto& answer = decider_.enter(asked.message, holder_of(from),
-                                      session.remembers() ? &receipts : nullptr);
-  from.perform(session.answer(asked.request, answer, std::move(receipts)));
+  std::unique_ptr<WaitingEnter> waits;
+  Holder& holder = holder_of(from);
+  const wire::EnterAnswer* answer =
+      decider_.enter(asked.message, holder, session.remembers() ? &receipts : nullptr, waits);
+  if (answer == nullptr && !session.park(asked.request)) {
+    answer = &decider_.refuse_to_wait(*waits, holder);
+  }
+  if (answer != nullptr) {
+    note_holding(from);
+    return from.perform(session.answer(asked.request, *answer, std::move(receipts)));
+  }
+  line_.add({from.weak_from_this(), from.notes.session, asked.request, from.notes.row,
+             session.remembers()},
+            std::move(waits), steady_now());
 }
 
-/// Requests that decide are answered at once, so what runs still is an operator's act; that is not
-/// undone in the middle.
+/// False: it does not stand in line.
+bool Asking::end_wait(Connection& from, std::uint32_t request) {
+  return line_.cancel(from.notes.session, request);
+}
+
+/// What runs is in line for a place, or it is an operator's act; that is not undone in the middle.
 void Asking::serve(Connection& from, const wire::CancelRequested& asked) {
   using State = wire::CancelTarget::State;
   const wire::CancelTarget target = from.session().take_for(asked.message);
   wire::CancelAnswer out;
   if (target.state == State::Unknown) out.returned = of_code(wire::ItemError::NotRemembered);
-  if (target.state == State::Running) out.returned = of_code(wire::ItemError::TooLate);
+  if (target.state == State::Running && !end_wait(from, asked.message.request)) {
+    out.returned = of_code(wire::ItemError::TooLate);
+  }
   for (auto receipt = target.receipts.rbegin(); receipt != target.receipts.rend(); ++receipt) {
     const wire::Returned one = decider_.give_back(*receipt, wire::kMaxCost, holder_of(from));
     out.returned.tokens += one.tokens;
     if (one.code != 0) out.returned.code = one.code;
   }
+  note_holding(from);
   from.perform(from.session().answer(asked.request, out));
+  line_.soon();
 }
 
 void Asking::serve(Connection& from, const wire::RefundRequested& asked) {
@@ -122,7 +141,9 @@ void Asking::serve(Connection& from, const wire::OutcomeRequested& asked) {
   for (const wire::OutcomeReport& report : asked.message.reports) {
     out.codes.push_back(decider_.outcome(report, holder_of(from)));
   }
+  note_holding(from);
   from.perform(from.session().answer(asked.request, out));
+  line_.soon();                        // a place may have gone to somebody in line here
 }
 
 void Asking::serve(Connection& from, const wire::PresentRequested& asked) {
@@ -130,6 +151,7 @@ void Asking::serve(Connection& from, const wire::PresentRequested& asked) {
   for (const std::string& ticket : asked.message.tickets) {
     out.tickets.push_back(present(from, ticket));
   }
+  note_holding(from);
   from.perform(from.session().answer(asked.request, out));
 }
 
@@ -157,6 +179,7 @@ wire::Resolved Asking::resolve(const wire::NameAsk& asked) const {
   switch (asked.kind) {
     case wire::NameKind::Limit: return resolve_limit(asked.name);
     case wire::NameKind::Breaker: return resolve_breaker(asked.name);
+    case wire::NameKind::Bulkhead: return resolve_bulkhead(asked.name);
     default: return unknown_name("");
   }
 }
@@ -186,6 +209,25 @@ wire::Resolved Asking::resolve_breaker(const std::string& name) const {
   out.settings.set("state", static_cast<std::uint8_t>(word_of(info.effective.state)));
   out.settings.set("would", next.granted ? 0U : static_cast<unsigned>(next.reason));
   out.settings.set("explain", rule::explain_text(info.numbers, shm::story_of(info)));
+  return out;
+}
+
+wire::Resolved Asking::resolve_bulkhead(const std::string& name) const {
+  const shm::View& view = memory_.view();
+  const shm::BulkheadRef ref = shm::find_bulkhead(view, name);
+  shm::BulkheadInfo info;
+  if (ref.index == shm::kNoLine || !shm::read_bulkhead(view, ref.index, info)) {
+    return unknown_name(nearest_name(name, memory_.publisher().bulkheads()));
+  }
+  wire::Resolved out;
+  out.settings = wire::Value::map({{"max", info.limit},
+                                   {"max_wait_ns", info.max_wait_ns},
+                                   {"max_waiting", info.max_waiting},
+                                   {"in_use", info.in_use},
+                                   {"over", info.over},
+                                   {"waiting", info.waiting},
+                                   {"oldest_ns", wire_ns(info.oldest_ns)},
+                                   {"median_ns", wire_ns(info.median_ns)}});
   return out;
 }
 

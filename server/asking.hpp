@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Serves what sessions ask of names: RESOLVE, ACQUIRE, PEEK, ENTER, OUTCOME, PRESENT, CANCEL,
-// REFUND. It brings the decider (what is the answer) and the session machine (who asked, what is remembered) together.
-// Every answer comes at once; nothing waits here.
+// REFUND. It brings the decider (what is the answer) and the session machine (who asked, what is
+// remembered) together.
+// Every answer comes at once, but that of an ENTER which waits in line for a place (line.hpp).
 //
 // What an ENTER holds is the session's row's. PRESENT takes over what a former row of the same uid
 // holds, once that row has no connection any more (rows of an earlier daemon, and of a session that
@@ -10,6 +11,7 @@
 #pragma once
 #include "connection.hpp"
 #include "decider.hpp"
+#include "line.hpp"
 #include "row_book.hpp"
 #include "running.hpp"
 
@@ -18,9 +20,16 @@ namespace cutwater::server {
 class Asking final : public wire::AcquireServer {
  public:
   Asking(Memory& memory, const Running& running, const RowBook& rows)
-      : memory_(memory), running_(running), rows_(rows), decider_(memory) {}
+      : memory_(memory),
+        running_(running),
+        rows_(rows),
+        decider_(memory),
+        line_(memory, decider_) {}
 
   Decider& decider() noexcept { return decider_; }
+  Line& line() noexcept { return line_; }
+  /// After anything that may have changed what its session holds.
+  void note_holding(Connection& from) { from.notes.holds = holder_of(from).holding != 0; }
 
   /// For the sessions: an ACQUIRE that needs no more than its decisions.
   const wire::AcquireAnswer& acquire_now(const wire::AcquireView& asked,
@@ -41,6 +50,8 @@ class Asking final : public wire::AcquireServer {
   wire::Resolved resolve(const wire::NameAsk& asked) const;
   wire::Resolved resolve_limit(const std::string& name) const;
   wire::Resolved resolve_breaker(const std::string& name) const;
+  wire::Resolved resolve_bulkhead(const std::string& name) const;
+  bool end_wait(Connection& from, std::uint32_t request);
   std::string present(Connection& from, const std::string& ticket);
   Holder& holder_of(Connection& from) { return decider_.holders().of(from.notes.row); }
 
@@ -48,6 +59,7 @@ class Asking final : public wire::AcquireServer {
   const Running& running_;
   const RowBook& rows_;
   Decider decider_;
+  Line line_;
 };
 
 }  // namespace cutwater::server

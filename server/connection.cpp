@@ -45,7 +45,8 @@ void Connection::tick(wire::Moment moment) {
     return;
   }
   perform(session_.tick(moment.now_ns));
-  const bool idle = session_.state() == wire::SessionState::Ready && !notes.mapped &&
+  const bool may_be_silent = notes.mapped || notes.holds || session_.waiting_requests() != 0;
+  const bool idle = session_.state() == wire::SessionState::Ready && !may_be_silent &&
                     moment.now_ns - last_input_ns_ >= idle_ns_;
   if (!idle || closing_) return;
   perform(session_.go_away(wire::GoawayReason::Idle, "no frame for too long", moment.now_ns));

@@ -12,7 +12,8 @@
 // kLingerNs, then the socket is closed.
 // Idle: the machine's own idle time-out is switched off. A client that maps the memory keeps its
 // connection silently for its whole life, since the end of the connection is how we learn of it;
-// only sessions that do not map it are ended after `idle_ns` without a byte.
+// only sessions that do not map it, hold nothing and wait for nothing are ended after `idle_ns`
+// without a byte.
 // Life: held by its pending socket operations and by the desk. Thread safety: the loop's thread.
 #pragma once
 #include <array>
@@ -74,6 +75,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   wire::ServerSession& session() noexcept { return session_; }
   std::uint64_t id() const noexcept { return id_; }
+  Socket::executor_type executor() { return socket_.get_executor(); }
   PeerProcess& peer() noexcept { return peer_; }
   const PeerProcess& peer() const noexcept { return peer_; }
 
@@ -87,6 +89,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::string session;                    ///< its token
     bool mapped = false;                    ///< it has the memory: may be silent for ever
     bool watches = false;                   ///< wants EVENTs
+    bool holds = false;                     ///< a place or a probe: silent while its call runs
     std::int64_t since_ns = 0;              ///< segment time of WELCOME
     bool welcome = false;
   };

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers what sessions ask of limits and breakers: ACQUIRE, PEEK, ENTER, OUTCOME, PRESENT, CANCEL,
-// REFUND. It decides by exactly the functions the mapped clients use (shm/admit.hpp,
-// shm/breaker.hpp), so the same question gets the same answer, field by field, whichever way it is
-// asked. Nothing here waits: an answer with a later start says `wait_ns`, and the caller waits.
+// Answers what sessions ask of limits, breakers and bulkheads: ACQUIRE, PEEK, ENTER, OUTCOME,
+// PRESENT, CANCEL, REFUND. It decides by exactly the functions the mapped clients use
+// (shm/admit.hpp, shm/breaker.hpp, shm/enter.hpp), so the same question gets the same answer, field
+// by field, whichever way it is asked. Nothing here sleeps: an answer with a later start says
+// `wait_ns`, and the caller waits; who stands in line for a place is kept by line.hpp and resumed.
 //
 // What an ENTER holds belongs to the row of the session that asked (holder.hpp) and is told by its
 // ticket (ticket.hpp). A session without a row may use breakers: its probes come back by their
@@ -16,12 +17,15 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "holder.hpp"
 #include "limit_names.hpp"
 #include "shm/counters.hpp"
+#include "shm/enter.hpp"
 #include "ticket.hpp"
 #include "wire/acquire_view.hpp"
 #include "wire/answer_memory.hpp"
@@ -41,6 +45,17 @@ class KeyWitness {
   ~KeyWitness() = default;
 };
 
+/// An admission under way that may wait in line, with everything it asks for.
+struct WaitingEnter {
+  explicit WaitingEnter(wire::Enter message) : asked(std::move(message)) {}
+  WaitingEnter(const WaitingEnter&) = delete;
+  WaitingEnter& operator=(const WaitingEnter&) = delete;
+
+  const wire::Enter asked;             ///< names and keys lie here
+  std::array<shm::AdmitAsk, shm::kMaxAdmitItems> limits;
+  shm::Entering entering;
+};
+
 class Decider {
  public:
   explicit Decider(Memory& memory);
@@ -52,8 +67,22 @@ class Decider {
   /// empty ones before it; nullptr when the session remembers nothing.
   const wire::AcquireAnswer& acquire(const wire::AcquireView& asked, wire::Receipts* receipts);
   const wire::PeekAnswer& peek(const wire::Peek& asked);
-  const wire::EnterAnswer& enter(const wire::Enter& asked, Holder& holder,
-                                 wire::Receipts* receipts);
+  /// nullptr: it waits in line for a place; `waits` is then what to resume.
+  const wire::EnterAnswer* enter(const wire::Enter& asked, Holder& holder,
+                                 wire::Receipts* receipts, std::unique_ptr<WaitingEnter>& waits);
+  /// nullptr: it still waits.
+  const wire::EnterAnswer* resume(WaitingEnter& waits, Holder& holder, wire::Receipts* receipts);
+  /// Whether resume() may find something new; cheap.
+  bool is_due(const WaitingEnter& waits) const;
+  /// Out of the line. The answer of a session that has too many there already, and of a cancelled
+  /// one.
+  const wire::EnterAnswer& refuse_to_wait(WaitingEnter& waits, Holder& holder);
+  const wire::EnterAnswer& cancel_wait(WaitingEnter& waits, Holder& holder);
+  /// Nobody wants its answer any more.
+  void abandon(WaitingEnter& waits, Holder& holder);
+  /// The memory is another one: stands in its line from now on. Not nullptr: answered instead.
+  const wire::EnterAnswer* begin_again(WaitingEnter& waits, Holder& holder,
+                                       wire::Receipts* receipts);
   /// Ends a ticket. 0 recorded, else a wire::ItemError: Stale, InvalidArgument.
   std::uint16_t outcome(const wire::OutcomeReport& report, Holder& holder);
   /// The same for a call that did not take place.
@@ -84,14 +113,26 @@ class Decider {
   void decide(const wire::ItemView& item, const shm::AdmitAsk& ask, wire::Receipts* receipts,
               wire::DecisionAnswer& out);
   void enter_limits(const wire::Enter& asked, wire::Receipts* receipts, wire::Admission& out);
-  bool find_breaker(std::string_view name, shm::BreakerRef& ref, wire::Admission& out);
+  bool find_parts(const wire::Enter& asked, shm::EnterAsk& ask, wire::Admission& out);
+  bool find_limits(const wire::Enter& asked, std::array<shm::AdmitAsk, shm::kMaxAdmitItems>& asks,
+                   wire::Admission& out);
   void enter_breaker(const wire::Enter& asked, shm::BreakerRef ref, Holder& holder,
                      wire::Admission& out);
-  void enter_both(const wire::Enter& asked, shm::BreakerRef ref, Holder& holder,
-                  wire::Receipts* receipts, wire::Admission& out);
+  const wire::EnterAnswer* begin(WaitingEnter& entering, Holder& holder, wire::Receipts* receipts);
+  const wire::EnterAnswer* tell(shm::EnterStep step, const WaitingEnter& entering, Holder& holder,
+                                wire::Receipts* receipts);
+  void tell_grant(const WaitingEnter& entering, Holder& holder, wire::Receipts* receipts);
+  void tell_refusal(const WaitingEnter& entering);
+  void tell_call(shm::BreakerRef ref, const shm::BreakerCall& call, std::int64_t now,
+                 Ticket& ticket, wire::Admission& out);
+  void give_ticket(Ticket& ticket, std::int64_t now, Holder& holder, wire::Admission& out);
   void refuse_breaker(shm::BreakerRef ref, const shm::BreakerEntry& entry, wire::Admission& out);
   void keep_ticket(const wire::Enter& asked, wire::Receipts* receipts);
   shm::BreakerCaller caller_of(Holder& holder, shm::BreakerRef ref);
+  shm::BulkheadCaller place_caller(const Holder& holder) const noexcept {
+    return {holder.row.index, holder.row.generation, stripe_};
+  }
+  shm::EnterCaller enter_caller(Holder& holder, shm::BreakerRef ref);
   void leave_behind(const shm::AdmitAsk& ask, std::uint64_t cost, const DecisionData& data);
   void fill(const DecisionData& data, wire::DecisionAnswer& out) const;
   static DecisionData gone(const shm::View& view);
@@ -106,6 +147,7 @@ class Decider {
   wire::PeekAnswer peeked_;
   wire::EnterAnswer entered_;
   shm::AdmitAnswer all_;
+  shm::EnterAnswer met_;
   std::uint32_t mark_ = 0;             // of the memory: its tickets are mixed with it
   std::uint32_t life_ = 0;             // of the memory: receipts of another one are void
   std::size_t told_ = 0;               // unknown names of this request that were looked for

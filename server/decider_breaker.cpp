@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// ENTER of a breaker, and what ends its ticket: OUTCOME, CANCEL, PRESENT.
+// ENTER of a breaker alone, and what ends tickets: OUTCOME, CANCEL, PRESENT.
 #include <algorithm>
 
 #include "answer_fields.hpp"
 #include "breaker_words.hpp"
 #include "decider.hpp"
 #include "memory.hpp"
-#include "nearest_name.hpp"
 #include "rule/breaker_text.hpp"
 #include "shm/breaker_words.hpp"
 
@@ -61,16 +60,6 @@ shm::BreakerReport report_of(const shm::View& view, shm::BreakerRef ref,
 
 }  // namespace
 
-bool Decider::find_breaker(std::string_view name, shm::BreakerRef& ref, wire::Admission& out) {
-  ref = shm::find_breaker(memory_.view(), name);
-  if (ref.index != shm::kNoLine) return true;
-  std::string text = fmt::format("no breaker '{}'", name);
-  const std::string near = nearest_name(name, memory_.publisher().breakers());
-  if (!near.empty()) text += fmt::format("; did you mean '{}'?", near);
-  out = wire::Admission::error(wire::ItemError::UnknownName, std::move(text));
-  return false;
-}
-
 shm::BreakerCaller Decider::caller_of(Holder& holder, shm::BreakerRef ref) {
   return {holder.row.index, holder.row.generation, stripe_, &holder.locals[ref.index], {}};
 }
@@ -80,56 +69,35 @@ void Decider::enter_breaker(const wire::Enter& asked, shm::BreakerRef ref, Holde
   const shm::View& view = memory_.view();
   const std::int64_t deadline =
       asked.call_ns == 0 ? 0 : view.clock.now() + ns_or(asked.call_ns, rule::kMaxProbeTimeoutNs);
-  shm::BreakerEntry entry = shm::enter_breaker(view, ref, caller_of(holder, ref), deadline);
+  const shm::BreakerEntry entry = shm::enter_breaker(view, ref, caller_of(holder, ref), deadline);
   if (!entry.granted) return refuse_breaker(ref, entry, out);
   const std::int64_t now = entry.now_ns != 0 ? entry.now_ns : view.clock.now();
-  if (entry.call.start_ns == 0) entry.call.start_ns = now;
-  out.state = word_of(entry.call.kind);
-  out.epoch = entry.call.epoch;
-  if (entry.call.kind == shm::CallKind::Probe) {
-    const auto until = static_cast<std::int64_t>(shm::unpack_probe(entry.call.ticket).deadline_us);
-    out.deadline_ns = wire_ns(until * 1'000 - now);
-    out.flags |= wire::kAnswerHolds;
-  }
   Ticket ticket;
-  ticket.row = holder.row;
-  ticket.serial = holder.tickets.issue();
-  ticket.has_breaker = true;
-  ticket.breaker = ref;
-  ticket.call = entry.call;
-  out.ticket = to_ticket(ticket, mark_);
+  tell_call(ref, entry.call, now, ticket, out);
+  give_ticket(ticket, now, holder, out);
 }
 
-/// C2 of limits and a breaker: look at the breaker, charge, and take the probe last.
-void Decider::enter_both(const wire::Enter& asked, shm::BreakerRef ref, Holder& holder,
-                         wire::Receipts* receipts, wire::Admission& out) {
-  const shm::View& view = memory_.view();
-  const shm::BreakerEntry seen = shm::look_at_breaker(view, ref, caller_of(holder, ref));
-  // Who is refused for sure is refused by the real ask, which counts it.
-  if (!seen.granted) {
-    enter_breaker(asked, ref, holder, out);
-    if (!out.allowed()) return;
-    static_cast<void>(cancel(out.ticket, holder));
-    out = {};
+void Decider::tell_call(shm::BreakerRef ref, const shm::BreakerCall& call, std::int64_t now,
+                        Ticket& ticket, wire::Admission& out) {
+  ticket.has_breaker = true;
+  ticket.breaker = ref;
+  ticket.call = call;
+  out.state = word_of(call.kind);
+  out.epoch = call.epoch;
+  if (call.kind != shm::CallKind::Probe) return;
+  const auto until = static_cast<std::int64_t>(shm::unpack_probe(call.ticket).deadline_us);
+  out.deadline_ns = wire_ns(until * 1'000 - now);
+}
+
+void Decider::give_ticket(Ticket& ticket, std::int64_t now, Holder& holder, wire::Admission& out) {
+  ticket.row = holder.row;
+  ticket.serial = holder.tickets.issue();
+  ticket.start_ns = now;
+  if (ticket.holds()) {
+    out.flags |= wire::kAnswerHolds;
+    ++holder.holding;
   }
-  wire::Receipts charges;
-  enter_limits(asked, &charges, out);
-  if (!out.allowed() || out.is_error()) return;
-  wire::Admission entered;
-  enter_breaker(asked, ref, holder, entered);
-  if (!entered.allowed()) {
-    for (std::size_t i = charges.size(); i-- > 0;) {
-      static_cast<void>(give_back(charges.at(i), wire::kMaxCost, holder));
-    }
-    out = std::move(entered);
-    return;
-  }
-  out.state = entered.state;
-  out.epoch = entered.epoch;
-  out.deadline_ns = entered.deadline_ns;
-  out.flags |= entered.flags;
-  out.ticket = std::move(entered.ticket);
-  if (receipts != nullptr) *receipts = std::move(charges);
+  out.ticket = to_ticket(ticket, mark_);
 }
 
 void Decider::refuse_breaker(shm::BreakerRef ref, const shm::BreakerEntry& entry,
@@ -164,8 +132,10 @@ void Decider::keep_ticket(const wire::Enter& asked, wire::Receipts* receipts) {
 
 std::optional<Ticket> Decider::read_ticket(std::string_view bytes) const {
   auto ticket = ticket_of(bytes, mark_, memory_.view().clock.now());
-  const bool known = ticket && (!ticket->has_breaker ||
-                                ticket->breaker.index < memory_.view().breaker_count);
+  const shm::View& view = memory_.view();
+  const bool known = ticket &&
+                     (!ticket->has_breaker || ticket->breaker.index < view.breaker_count) &&
+                     (!ticket->has_place || ticket->bulkhead.index < view.bulkhead_count);
   return known ? ticket : std::nullopt;
 }
 
@@ -173,16 +143,27 @@ std::uint16_t Decider::outcome(const wire::OutcomeReport& report, Holder& holder
   const auto ticket = read_ticket(report.ticket);
   if (!ticket || !is_of(*ticket, holder.row)) return code_of(wire::ItemError::InvalidArgument);
   const shm::View& view = memory_.view();
-  if (ticket->has_serial() && !holder.tickets.spend(ticket->serial)) {
-    shm::count_breaker(view, stripe_, ticket->breaker.index, shm::BreakerCounter::UsedTwice);
+  if (!holder.tickets.spend(ticket->serial)) {
+    if (ticket->has_breaker) {
+      shm::count_breaker(view, stripe_, ticket->breaker.index, shm::BreakerCounter::UsedTwice);
+    }
+    if (ticket->has_place) {
+      shm::count_bulkhead(view, stripe_, ticket->bulkhead.index, shm::BulkheadCounter::Stale);
+    }
     return code_of(wire::ItemError::Stale);
   }
-  if (!ticket->has_breaker) return code_of(wire::ItemError::InvalidArgument);
-  const shm::BreakerReport counted = report_of(view, ticket->breaker, report);
-  const shm::Recorded how =
-      shm::finish_breaker(view, ticket->breaker, caller_of(holder, ticket->breaker),
-                          ticket->call, counted);
-  return how == shm::Recorded::Stale ? code_of(wire::ItemError::Stale) : std::uint16_t{0};
+  if (ticket->holds() && holder.holding != 0) --holder.holding;
+  bool stale = false;
+  if (ticket->has_place) {
+    stale = shm::leave_bulkhead(view, ticket->bulkhead, place_caller(holder), ticket->place()) ==
+            shm::Left::Stale;
+  }
+  if (ticket->has_breaker) {
+    stale = shm::finish_breaker(view, ticket->breaker, caller_of(holder, ticket->breaker),
+                                ticket->call, report_of(view, ticket->breaker, report)) ==
+            shm::Recorded::Stale;
+  }
+  return stale ? code_of(wire::ItemError::Stale) : std::uint16_t{0};
 }
 
 std::uint16_t Decider::cancel(std::string_view ticket, Holder& holder) {
@@ -192,15 +173,28 @@ std::uint16_t Decider::cancel(std::string_view ticket, Holder& holder) {
   return outcome(report, holder);
 }
 
+/// What others wait for passes cell by cell; a call of a closed breaker goes on as it is, no longer
+/// tracked.
 std::string Decider::present(const Ticket& former, Holder& holder) {
   Ticket ticket = former;
   const shm::View& view = memory_.view();
-  const bool passed =
-      !ticket.is_probe() || shm::pass_probe(view, ticket.breaker,
-                                            caller_of(holder, ticket.breaker), ticket.call);
-  if (!passed) return {};
+  bool kept = !ticket.is_probe() && !ticket.has_place;
+  if (ticket.is_probe()) {
+    kept |= shm::pass_probe(view, ticket.breaker, caller_of(holder, ticket.breaker), ticket.call);
+  } else {
+    ticket.call.ticket = {};
+  }
+  if (ticket.has_place) {
+    const shm::PlaceTicket mine =
+        shm::take_over_place(view, ticket.bulkhead, place_caller(holder), ticket.place());
+    ticket.has_place = mine.cell_value != 0;
+    if (ticket.has_place) ticket.set_place(ticket.bulkhead, mine);
+    kept |= ticket.has_place;
+  }
+  if (!kept) return {};
   ticket.row = holder.row;
   ticket.serial = holder.tickets.issue();
+  if (ticket.holds()) ++holder.holding;
   return to_ticket(ticket, mark_);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ENTER: several limits at once, a breaker, or both; all or none.
+// ENTER: which way it goes, and several limits at once, all or none.
 #include <algorithm>
 
 #include "answer_fields.hpp"
@@ -17,44 +17,54 @@ wire::Admission error(wire::ItemError code, std::string text) {
 
 }  // namespace
 
-const wire::EnterAnswer& Decider::enter(const wire::Enter& asked, Holder& holder,
-                                        wire::Receipts* receipts) {
+const wire::EnterAnswer* Decider::enter(const wire::Enter& asked, Holder& holder,
+                                        wire::Receipts* receipts,
+                                        std::unique_ptr<WaitingEnter>& waits) {
   wire::Admission& out = entered_.admission;
   out = {};
   told_ = 0;
-  shm::BreakerRef breaker;
-  if (asked.bulkhead) {
-    out = error(wire::ItemError::UnknownName, fmt::format("no bulkhead '{}'", *asked.bulkhead));
-  } else if (asked.breaker) {
-    if (!find_breaker(*asked.breaker, breaker, out)) return entered_;
-    if (asked.items.empty()) enter_breaker(asked, breaker, holder, out);
-    else enter_both(asked, breaker, holder, receipts, out);
+  if (!asked.bulkhead && asked.items.empty() && asked.breaker) {
+    shm::EnterAsk ask;
+    if (!find_parts(asked, ask, out)) return &entered_;
+    enter_breaker(asked, ask.breaker, holder, out);
     keep_ticket(asked, receipts);
+  } else if (asked.bulkhead || asked.breaker) {
+    waits = std::make_unique<WaitingEnter>(asked);
+    const wire::EnterAnswer* const answer = begin(*waits, holder, receipts);
+    if (answer != nullptr) waits.reset();
+    return answer;
   } else if (!asked.items.empty()) {
     enter_limits(asked, receipts, out);
   }
-  return entered_;
+  return &entered_;
+}
+
+bool Decider::find_limits(const wire::Enter& asked,
+                          std::array<shm::AdmitAsk, shm::kMaxAdmitItems>& asks,
+                          wire::Admission& out) {
+  Found found;
+  for (std::size_t i = 0; i < std::min(asked.items.size(), asks.size()); ++i) {
+    wire::DecisionAnswer fault;
+    if (asked.items[i].flags != 0) {
+      out = error(wire::ItemError::InvalidArgument,
+                  fmt::format("items[{}].flags: what is charged after the fact is no part of an "
+                              "all-or-none ask; use ACQUIRE", i));
+      return false;
+    }
+    if (!prepare(asked.items[i], found, asks[i], fault)) {
+      out = error(static_cast<wire::ItemError>(fault.reason), std::move(fault.text));
+      out.index = static_cast<std::uint8_t>(i);
+      return false;
+    }
+  }
+  return true;
 }
 
 void Decider::enter_limits(const wire::Enter& asked, wire::Receipts* receipts,
                            wire::Admission& out) {
   std::array<shm::AdmitAsk, shm::kMaxAdmitItems> asks;
   const std::size_t items = std::min(asked.items.size(), asks.size());
-  Found found;
-  for (std::size_t i = 0; i < items; ++i) {
-    wire::DecisionAnswer fault;
-    if (asked.items[i].flags != 0) {
-      out = error(wire::ItemError::InvalidArgument,
-                  fmt::format("items[{}].flags: what is charged after the fact is no part of an "
-                              "all-or-none ask; use ACQUIRE", i));
-      return;
-    }
-    if (!prepare(asked.items[i], found, asks[i], fault)) {
-      out = error(static_cast<wire::ItemError>(fault.reason), std::move(fault.text));
-      out.index = static_cast<std::uint8_t>(i);
-      return;
-    }
-  }
+  if (!find_limits(asked, asks, out)) return;
   const bool one = items == 1;   // a lone limit may give a place in line
   if (one) asks[0].max_wait_ns = wait_of(asked.max_wait_ns);
   all_.decisive = all_.gone = 0;

@@ -71,6 +71,10 @@ Desk::Desk(Memory& memory, Janitor& janitor, Running& running, Steering& steerin
       daemon_id_(random_id()) {
   sources_.set_bounds(source_bounds(running.config));
   asking_.decider().set_witness(&top_keys_);
+  asking_.line().set_deliver([this](const Line::Asker& asker, const wire::EnterAnswer& answer,
+                                    wire::Receipts receipts) {
+    deliver(asker, answer, std::move(receipts));
+  });
 }
 
 wire::Moment Desk::moment() const {
@@ -158,6 +162,7 @@ void Desk::note_welcome(Connection& from, const wire::Hello& hello, const wire::
   from.notes.session = welcome.session;
   from.notes.row = {welcome.row_index, welcome.row_generation};
   from.notes.mapped = welcome.mode == wire::Want::Map || welcome.mode == wire::Want::Row;
+  asking_.note_holding(from);
   from.notes.since_ns = static_cast<std::int64_t>(welcome.clock_ns);
   from.notes.welcome = true;
   if (welcome.why.empty()) return;
@@ -254,6 +259,7 @@ void Desk::on_closed(Connection& from, bool said_bye) {
                                      .memory = from.session().take_memory()});
   }
   janitor_.connection_ended(from.id(), said_bye, now_ns);
+  asking_.line().soon();               // what it held may be somebody's in line
   connections_.erase(from.id());
   if (connections_.empty() && when_empty_) when_empty_();
 }
@@ -286,6 +292,7 @@ void Desk::reconfigured() {
 
 void Desk::memory_replaced() {
   asking_.decider().memory_replaced();
+  asking_.line().memory_replaced(moment().now_ns);
   feed_ = EventFeed(memory_.view());
   for_each_connection([&](Connection& connection) {
     if (!maps_memory(connection.notes.mode) && !connection.notes.mapped) return;

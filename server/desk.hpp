@@ -50,6 +50,9 @@ class Desk final : public SessionHost {
 
   void set_reader(const Reader* reader) { reader_ = reader; }
   Decider& decider() noexcept { return asking_.decider(); }
+  /// Answers whoever stood in line for a place and got it or may wait no longer; done by itself
+  /// every Line::kPollNs.
+  void look_at_line() { asking_.line().poll(moment().now_ns); }
   std::size_t connections() const noexcept { return connections_.size(); }
   std::uint64_t refused() const noexcept { return refused_; }
   /// What the daemon adds to the rows of READ clients.
@@ -72,8 +75,9 @@ class Desk final : public SessionHost {
   void give_row(Connection& from, const wire::Hello& hello, wire::Welcome& welcome);
   /// A session without a row gets one before it first may hold something.
   void need_row(Connection& from);
-  void steered(const std::weak_ptr<Connection>& asker, const std::string& token,
-               std::uint32_t request, const wire::SteerAnswer& answer);
+  /// An answer that comes later than its request: to whoever has the session by then.
+  template <class Answer>
+  void deliver(const Line::Asker& asker, const Answer& answer, wire::Receipts receipts);
   void push_events();
   /// A connection may end, and leave the map, while it is visited.
   template <class Each>

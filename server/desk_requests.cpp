@@ -42,30 +42,39 @@ void Desk::serve(Connection& from, const wire::ReadRequested& asked) {
 }
 
 void Desk::serve(Connection& from, const wire::SteerRequested& asked) {
+  Line::Asker asker{from.weak_from_this(), from.notes.session, asked.request, from.notes.row,
+                    from.session().remembers()};
   steering_.carry_out(asked.message, who(from),
-                      [this, weak = from.weak_from_this(), token = from.notes.session,
-                       request = asked.request](const wire::SteerAnswer& answer) {
-                        steered(weak, token, request, answer);
+                      [this, asker = std::move(asker)](const wire::SteerAnswer& answer) {
+                        deliver(asker, answer, {});
                       });
 }
 
-/// An act may be answered after its asker's connection was cut: then it is kept for whoever takes
-/// the session over.
-void Desk::steered(const std::weak_ptr<Connection>& asker, const std::string& token,
-                   std::uint32_t request, const wire::SteerAnswer& answer) {
-  const auto connection = asker.lock();
-  if (connection && connections_.contains(connection->id())) {
-    return connection->perform(connection->session().answer(request, answer));
-  }
+/// Its connection may have been cut: then it is kept for whoever takes the session over.
+template <class Answer>
+void Desk::deliver(const Line::Asker& asker, const Answer& answer, wire::Receipts receipts) {
+  const auto give = [&](Connection& to) {
+    if constexpr (std::is_same_v<Answer, wire::EnterAnswer>) {
+      asking_.note_holding(to);
+      to.perform(to.session().answer(asker.request, answer, std::move(receipts)));
+    } else {
+      to.perform(to.session().answer(asker.request, answer));
+    }
+  };
+  const auto connection = asker.connection.lock();
+  if (connection && connections_.contains(connection->id())) return give(*connection);
   for (const auto& [id, other] : connections_) {
-    if (!other->notes.welcome || other->notes.session != token) continue;
+    if (!other->notes.welcome || other->notes.session != asker.session) continue;
     const auto taken = other;
-    return taken->perform(taken->session().answer(request, answer));
+    return give(*taken);
   }
-  if (wire::AnswerMemory* memory = store_.find(token)) {
-    static_cast<void>(wire::remember_answer(*memory, request, answer, {}));
+  if (wire::AnswerMemory* memory = store_.find(asker.session)) {
+    static_cast<void>(wire::remember_answer(*memory, asker.request, answer,
+                                            {.receipts = std::move(receipts)}));
   }
 }
+
+template void Desk::deliver(const Line::Asker&, const wire::EnterAnswer&, wire::Receipts);
 
 void Desk::serve(Connection& from, const wire::WatchRequested& asked) {
   const shm::View& view = memory_.view();

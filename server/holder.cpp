@@ -22,6 +22,7 @@ Holder& HolderBook::of(shm::RowGrant row) {
   const bool same = holder.row.index == row.index && holder.row.generation == row.generation;
   if (!same) {
     holder.tickets = {};
+    holder.holding = 0;
     holder.locals.clear();
     holder.row = row;
   }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the daemon keeps of a session that enters breakers and bulkheads over the socket: which of its
-// tickets were used, and what a mapped process keeps for itself of each breaker. Everything else is
-// in the tickets and in the memory.
+// What the daemon keeps of a session that enters breakers and bulkheads over the socket: which of
+// its tickets were used, and what a mapped process keeps for itself of each breaker. Everything
+// else is in the tickets and in the memory.
 //
-// It belongs to the session's row: it goes with it over a cut connection, and a successor of the row
-// starts anew. Losing it (a daemon restart) costs no cell: PRESENT brings tickets back as new ones.
-// Bounds: kTickets tickets of a session are told apart; an older one counts as used. As many holders
-// as rows, as many locals as breakers. Thread safety: the loop's thread.
+// It belongs to the session's row: it goes with it over a cut connection, and a successor of the
+// row starts anew. Losing it (a daemon restart) costs no cell: PRESENT brings tickets back as new
+// ones.
+// Bounds: kTickets tickets of a session are told apart; an older one counts as used. As many
+// holders as rows, as many locals as breakers. Thread safety: the loop's thread.
 #pragma once
 #include <bitset>
 #include <cstdint>
@@ -36,6 +37,7 @@ class TicketBook {
 struct Holder {
   shm::RowGrant row;                 ///< index 0: the session has none
   TicketBook tickets;
+  std::uint64_t holding = 0;         ///< tickets with a cell that were not brought back yet
   std::map<std::uint32_t, shm::BreakerLocal> locals;   ///< by breaker
 };
 

@@ -3,13 +3,15 @@
 
 #include <cstring>
 
+#include "base/crc32c.hpp"
+#include "shm/key_hash.hpp"
 #include "wire/enter_message.hpp"
 
 namespace cutwater::server {
 
 namespace {
 
-constexpr std::uint8_t kKindBits = 7, kBreakerBit = 8, kPlaceBit = 16, kWordsBit = 32;
+constexpr std::uint8_t kKindBits = 7, kBreakerBit = 8, kPlaceBit = 16, kWordBit = 32;
 constexpr unsigned kStartBytes = 7, kCellBytes = 3;
 constexpr std::uint32_t kGenerationMask = 0xffff;
 
@@ -47,20 +49,15 @@ class Parts {
   bool good_ = true;
 };
 
-/// The first word of a probe's cell follows from what the ticket says anyway.
-std::uint64_t probe_word(const Ticket& ticket) noexcept {
+/// The first word of a held cell (a probe's, a tracked call's) follows from what the ticket says
+/// anyway.
+std::uint64_t first_word(const Ticket& ticket) noexcept {
   shm::ProbeCell cell;
   cell.row = ticket.row.index;
   cell.generation = ticket.row.generation;
   cell.epoch = ticket.call.epoch;
   cell.state = shm::ProbeState::Held;
   return shm::pack_probe(cell).lo;
-}
-
-/// Cells of calls that are no probes need both words.
-bool needs_words(const Ticket& ticket) noexcept {
-  return ticket.has_breaker && !ticket.is_probe() &&
-         (ticket.call.ticket.lo != 0 || ticket.call.ticket.hi != 0);
 }
 
 /// The moment that ends in these bits, at or before `now_ns`; 0 stays 0.
@@ -71,46 +68,43 @@ std::int64_t complete(std::uint64_t low, std::int64_t now_ns) noexcept {
   return static_cast<std::int64_t>(now - ((now - low) & mask));
 }
 
-void put_call(Writer& out, const Ticket& ticket, bool words, std::uint32_t life) {
+void put_call(Writer& out, const Ticket& ticket, std::uint32_t life) {
   out.put(ticket.breaker.index, 2);
   out.put(ticket.breaker.incarnation ^ life, 4);
   out.put(ticket.call.epoch, 4);
   out.put(ticket.call.cell, 1);
-  out.put(static_cast<std::uint64_t>(ticket.call.start_ns), kStartBytes);
-  if (words) out.put(ticket.call.ticket.lo, 8);
-  if (words || ticket.is_probe()) out.put(ticket.call.ticket.hi, 8);
+  if (ticket.has_cell()) out.put(ticket.call.ticket.hi, 8);
 }
 
-void take_call(Parts& in, Ticket& out, bool words, std::uint32_t life, std::int64_t now_ns) {
+void take_call(Parts& in, Ticket& out, bool cell, std::uint32_t life) {
   out.breaker.index = in.take32(2);
   out.breaker.incarnation = in.take32(4) ^ life;
   out.call.epoch = in.take32(4);
   out.call.cell = static_cast<std::uint16_t>(in.take(1));
-  out.call.start_ns = complete(in.take(kStartBytes), now_ns);
-  out.call.ticket.lo = words ? in.take(8) : 0;
-  out.call.ticket.hi = words || out.is_probe() ? in.take(8) : 0;
-  if (out.is_probe()) out.call.ticket.lo = probe_word(out);
+  out.call.start_ns = out.start_ns;
+  if (cell) out.call.ticket = {first_word(out), in.take(8)};
 }
 
 }  // namespace
 
 std::string to_ticket(const Ticket& ticket, std::uint32_t life) {
-  const bool words = needs_words(ticket) && !ticket.has_place;   // both would be too long
   Writer out;
   const auto kind = ticket.has_breaker ? static_cast<std::uint8_t>(ticket.call.kind) : 0;
   out.put(static_cast<std::uint8_t>(kind | (ticket.has_breaker ? kBreakerBit : 0) |
-                                    (ticket.has_place ? kPlaceBit : 0) | (words ? kWordsBit : 0)),
+                                    (ticket.has_place ? kPlaceBit : 0) |
+                                    (ticket.has_cell() ? kWordBit : 0)),
           1);
   out.put(ticket.row.index, 2);
   out.put(ticket.row.generation & kGenerationMask, 2);
-  if (ticket.has_breaker) put_call(out, ticket, words, life);
+  out.put(ticket.serial, 4);
+  out.put(static_cast<std::uint64_t>(ticket.start_ns), kStartBytes);
+  if (ticket.has_breaker) put_call(out, ticket, life);
   if (ticket.has_place) {
-    out.put(ticket.place.bulkhead, 2);
-    out.put(ticket.place.incarnation ^ life, 4);
-    out.put(ticket.place.cell, kCellBytes);
-    out.put(ticket.place.word, 8);
+    out.put(ticket.bulkhead.index, 2);
+    out.put(ticket.bulkhead.incarnation ^ life, 4);
+    out.put(ticket.cell, kCellBytes);
+    out.put(ticket.take, 4);
   }
-  if (ticket.has_serial()) out.put(ticket.serial, 4);
   return out.take();
 }
 
@@ -119,27 +113,28 @@ std::optional<Ticket> ticket_of(std::string_view bytes, std::uint32_t life, std:
   Parts in(bytes);
   Ticket out;
   const auto form = static_cast<std::uint8_t>(in.take(1));
-  if (form >= 2 * kWordsBit) return std::nullopt;
+  if (form >= 2 * kWordBit) return std::nullopt;
   out.row.index = in.take32(2);
   out.row.generation = in.take32(2);
   out.has_breaker = (form & kBreakerBit) != 0;
   out.has_place = (form & kPlaceBit) != 0;
-  const bool words = (form & kWordsBit) != 0;
+  const bool cell = (form & kWordBit) != 0;
   const std::uint8_t kind = form & kKindBits;
   if (!out.has_breaker && !out.has_place) return std::nullopt;
   if (out.has_breaker == (kind == 0) || kind > static_cast<std::uint8_t>(shm::CallKind::OwnProbe)) {
     return std::nullopt;
   }
   out.call.kind = static_cast<shm::CallKind>(kind);
-  if (words && (!out.has_breaker || out.has_place || out.is_probe())) return std::nullopt;
-  if (out.has_breaker) take_call(in, out, words, life, now_ns);
+  if (cell ? !out.has_breaker : out.is_probe()) return std::nullopt;
+  out.serial = in.take32(4);
+  out.start_ns = complete(in.take(kStartBytes), now_ns);
+  if (out.has_breaker) take_call(in, out, cell, life);
   if (out.has_place) {
-    out.place.bulkhead = in.take32(2);
-    out.place.incarnation = in.take32(4) ^ life;
-    out.place.cell = in.take32(kCellBytes);
-    out.place.word = in.take(8);
+    out.bulkhead.index = in.take32(2);
+    out.bulkhead.incarnation = in.take32(4) ^ life;
+    out.cell = in.take32(kCellBytes);
+    out.take = in.take32(4);
   }
-  if (out.has_serial()) out.serial = in.take32(4);
   if (!in.whole()) return std::nullopt;
   return out;
 }
@@ -150,10 +145,7 @@ bool is_of(const Ticket& ticket, shm::RowGrant row) noexcept {
 }
 
 std::uint32_t memory_mark(const shm::View& view) noexcept {
-  std::uint32_t words[4];
-  static_assert(sizeof words == 16);
-  std::memcpy(words, view.uuid, sizeof words);
-  return words[0] ^ words[1] ^ words[2] ^ words[3];
+  return crc32c(view.secret, shm::kSecretBytes);
 }
 
 }  // namespace cutwater::server

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ticket of an ENTER: everything an admission holds, as at most wire::kMaxTicket opaque bytes
-// that the client brings back with OUTCOME. The daemon keeps nothing for it but one bit (holder.hpp),
-// so a ticket outlives the daemon: PRESENT brings it back to the next one.
+// that the client brings back with OUTCOME. The daemon keeps nothing for it but one bit
+// (holder.hpp), so a ticket outlives the daemon: PRESENT brings it back to the next one.
 //
-//   0 form: 0-2 kind of call | 8 a breaker's call | 16 a place | 32 both words of a cell
+//   0 form: 0-2 kind of call | 8 a breaker's call | 16 a place | 32 a cell of the call
 //   1 row u16 | 3 generation, low 16 bits                       whose it is
-//   breaker: index u16, incarnation u32, epoch u32, cell u8, start ns, low 56 bits;
-//            a probe: the cell's second word (the first is row, generation and epoch again)
-//   place:   bulkhead u16, incarnation u32, cell u24, its word u64
-//   serial u32, which says whether it was used; not of a probe with a place, whose cells say it
+//   serial u32, which says whether it was used; start ns, low 56 bits
+//   breaker: index u16, incarnation u32, epoch u32, cell u8;
+//            with a cell (a probe, a tracked call) its second word: the first is row, generation
+//            and epoch again
+//   place:   bulkhead u16, incarnation u32, cell u24, take u32 (its word is row and generation
+//            again)
 //
-// Incarnations are mixed with the memory's uuid, so a ticket of another memory names nothing here.
+// Incarnations are mixed with the memory's secret, so a ticket of another memory names nothing
+// here; one that took another's place has its secret, and its breakers and bulkheads where they
+// were.
 // A client can write what it likes: all of it is compared before it is used (row with the session,
 // indexes with private bounds, words by a swap), so a made-up ticket is worth no more than what its
 // own row holds. Pure. Thread safety: functions without state.
@@ -21,32 +25,38 @@
 #include <string_view>
 
 #include "shm/breaker.hpp"
+#include "shm/bulkhead.hpp"
 #include "shm/process_table.hpp"
 
 namespace cutwater::server {
 
-/// A held place, as its cell says it.
-struct HeldPlace {
-  std::uint32_t bulkhead = shm::kNoLine;
-  std::uint32_t incarnation = 0;
-  std::uint32_t cell = 0;              ///< below 2^24
-  std::uint64_t word = 0;              ///< exactly what was put into the cell
-};
-
 struct Ticket {
   shm::RowGrant row;                   ///< of the generation only the low 16 bits are kept
-  std::uint32_t serial = 0;            ///< see has_serial()
+  std::uint32_t serial = 0;
+  std::int64_t start_ns = 0;           ///< segment time of the grant
   bool has_breaker = false;
   shm::BreakerRef breaker;
-  shm::BreakerCall call;
+  shm::BreakerCall call;               ///< its start is start_ns
   bool has_place = false;
-  HeldPlace place;
+  shm::BulkheadRef bulkhead;
+  std::uint32_t cell = 0;              ///< of the place, below 2^24
+  std::uint32_t take = 0;
 
   bool is_probe() const noexcept { return has_breaker && call.kind == shm::CallKind::Probe; }
-  /// Else its cells alone say whether it was used.
-  bool has_serial() const noexcept { return !(is_probe() && has_place); }
   /// It holds a cell that others wait for.
-  bool holds() const noexcept { return has_place || is_probe(); }
+  bool holds() const noexcept { return has_place || has_cell(); }
+  /// A probe's, or the one by which a call that hangs is seen.
+  bool has_cell() const noexcept { return has_breaker && !(call.ticket == Word16{}); }
+  /// The place as the row of the ticket holds it.
+  shm::PlaceTicket place() const noexcept {
+    return {shm::pack_held({row.index, row.generation}, take), start_ns, cell};
+  }
+  void set_place(shm::BulkheadRef of, const shm::PlaceTicket& held) noexcept {
+    has_place = true;
+    bulkhead = of;
+    cell = held.cell;
+    take = shm::unpack_place(held.cell_value).take;
+  }
 };
 
 /// `life`: memory_mark() of the memory it is of.

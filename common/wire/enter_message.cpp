@@ -35,6 +35,8 @@ constexpr auto kAdmission = [](auto& in, auto& a) {
   in.number("waiting", a.waiting);
   in.number("since_ns", a.since_ns);
   in.told("why", a.why, kMaxErrorText);
+  if (in.more(a.places != 0 || a.waited_ns != 0)) in.number("places", a.places);
+  if (in.more(a.waited_ns != 0)) in.number("waited_ns", a.waited_ns);
 };
 
 constexpr auto kEnterAnswer = [](auto& io, auto& m) {

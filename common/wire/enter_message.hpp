@@ -60,6 +60,8 @@ struct Admission {
   std::uint32_t waiting = 0;         ///< calls in line
   std::uint64_t since_ns = 0;        ///< age of the breaker's state
   std::string why;                   ///< what brought it there; "" when nothing refused
+  std::uint32_t places = 0;          ///< refused by the bulkhead: how many there are
+  std::uint64_t waited_ns = 0;       ///< time in line for a place
   std::string text;                  ///< item errors only
 
   bool allowed() const noexcept { return reason == kReasonAllowed; }

@@ -112,6 +112,18 @@ class ConnectionTest : public testing::Test {
   bool ended_ = false;
 };
 
+TEST_F(ConnectionTest, ASessionThatHoldsAPlaceIsSilentWhileItsCallRuns) {
+  greet();
+  connection_->notes.holds = true;
+  tick_after(kIdleNs);
+  EXPECT_EQ(heard(), "W");
+
+  connection_->notes.holds = false;
+  tick_after(1);
+
+  EXPECT_EQ(heard(), "WG.");
+}
+
 TEST_F(ConnectionTest, ASessionWithoutARowEndsAfterFiveIdleMinutes) {
   greet();
 

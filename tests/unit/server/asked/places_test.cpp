@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: Apache-2.0
+// Places of bulkheads over the socket: taken, waited for in line without a thread, handed over,
+// given back by every way a session can end; and admissions of several parts.
+#include <gtest/gtest.h>
+
+#include "shm/bulkhead.hpp"
+#include "stress/breaker_world.hpp"
+#include "unit/server/asked/served.hpp"
+
+namespace cutwater::test {
+namespace {
+
+using shm::BulkheadCounter;
+using wire::ItemError;
+using wire::OutcomeKind;
+
+constexpr std::uint64_t kGraceNs = 5'000'000'000;
+constexpr std::uint64_t kMsNs = 1'000'000;
+constexpr std::uint64_t kLong = 3'000 * kMsNs;
+
+std::uint16_t code(ItemError error) { return static_cast<std::uint16_t>(error); }
+std::uint16_t number(Reason reason) { return static_cast<std::uint16_t>(reason); }
+
+config::Config config_of_places() {
+  config::Config out;
+  out.capacity = {.keys = 64, .limits = 2, .processes = 24, .stripes = 2, .events = 64,
+                  .breakers = 2, .breaker_memory = 64 * 1024};
+  out.breakers = {count_breaker({1, 1, 1})};
+  rule::BulkheadSettings gate;
+  gate.name = "gate";
+  gate.max_concurrent = 1;
+  gate.max_wait_ns = 10'000 * kMsNs;
+  gate.max_waiting = 400;
+  out.bulkheads = {gate};
+  rule::LimitSettings api;
+  api.name = "api";
+  api.windows = {rule::rate_window(1, kHour, 5)};
+  out.limits = {api};
+  return out;
+}
+
+class Places : public testing::Test {
+ protected:
+  Places() : served(config_of_places(), true) {
+    for (auto* peer : {&one, &two, &three}) welcome = peer->greet();
+  }
+
+  shm::BulkheadRef ref() { return shm::find_bulkhead(served.view(), "gate"); }
+  shm::BulkheadInfo info() {
+    shm::BulkheadInfo out;
+    shm::read_bulkhead(served.view(), ref().index, out);
+    return out;
+  }
+  std::uint64_t count(BulkheadCounter counter) {
+    return shm::sum_bulkhead_counters(served.view(), ref().index).of(counter);
+  }
+  shm::BreakerInfo breaker() {
+    shm::BreakerInfo out;
+    shm::read_breaker(served.view(), shm::find_breaker(served.view(), "b").index, out);
+    return out;
+  }
+  void pass(std::uint64_t ns) {
+    shm::step_clock(served.view(), served.view().clock.now() + static_cast<std::int64_t>(ns));
+  }
+  static wire::Enter gate(std::uint64_t max_wait_ns = 0) {
+    wire::Enter out;
+    out.bulkhead = "gate";
+    out.max_wait_ns = max_wait_ns;
+    return out;
+  }
+  static wire::OutcomeReport done(const std::string& ticket,
+                                  OutcomeKind how = OutcomeKind::Succeeded) {
+    wire::OutcomeReport out;
+    out.ticket = ticket;
+    out.outcome = how;
+    return out;
+  }
+  /// ENTER that is not answered yet; its request id.
+  std::uint32_t wait(ServedPeer& peer, const wire::Enter& asked) {
+    const std::uint32_t request = peer.last_request() + 1;
+    peer.set_last_request(request);
+    peer.send(wire::MessageType::Enter, request, *wire::encode(asked));
+    return request;
+  }
+  /// What it is answered once the line was looked at.
+  wire::Admission answer_of(ServedPeer& peer, std::uint32_t request) {
+    served.desk().look_at_line();
+    const auto frame = peer.receive();
+    if (!frame || frame->header.type != wire::MessageType::EnterAnswer ||
+        frame->header.request != request) {
+      ADD_FAILURE() << "no answer to " << request;
+      return {};
+    }
+    return wire::decode<wire::EnterAnswer>(frame->payload)->admission;
+  }
+  std::uint64_t tokens_left(ServedPeer& peer) {
+    wire::Peek look;
+    look.items.push_back({"api", "k", 0, 0});
+    const auto answer = peer.ask<wire::PeekAnswer>(look);
+    return answer ? answer->decisions.at(0).remaining : 999;
+  }
+
+  Served served;
+  ServedPeer one{served}, two{served}, three{served};
+  wire::Welcome welcome;               // of `three`
+};
+
+TEST_F(Places, AreHeldUntilTheirOutcomeAndARefusalSaysHowItStands) {
+  const wire::Admission held = one.enter(gate());
+  ASSERT_TRUE(held.allowed());
+  EXPECT_EQ(held.flags, wire::kAnswerHolds);
+  EXPECT_LE(held.ticket.size(), wire::kMaxTicket);
+  pass(250 * kMsNs);
+
+  const wire::Admission full = two.enter(gate());
+
+  EXPECT_EQ(full.reason, number(Reason::Full));
+  EXPECT_EQ(full.part, wire::Part::Bulkhead);
+  EXPECT_EQ(full.holding, 1U);
+  EXPECT_EQ(full.places, 1U);
+  EXPECT_EQ(full.waiting, 0U);
+  EXPECT_EQ(full.oldest_ns, 250 * kMsNs);
+  EXPECT_EQ(full.flags, wire::kAnswerHint);
+  EXPECT_GT(full.retry_after_ns, 0U);
+  EXPECT_EQ(one.outcome(done(held.ticket, OutcomeKind::Cancelled)), 0U);
+  EXPECT_EQ(one.outcome(done(held.ticket)), code(ItemError::Stale));
+  EXPECT_EQ(info().in_use, 0U);
+  EXPECT_EQ(count(BulkheadCounter::Stale), 1U);
+  EXPECT_TRUE(two.enter(gate()).allowed());
+}
+
+TEST_F(Places, WhoHoldsOneMayBeSilent) {
+  const auto holding = [&] {
+    return served.desk().decider().holders().of({welcome.row_index, welcome.row_generation})
+        .holding;
+  };
+  const std::string ticket = three.enter(gate()).ticket;
+  EXPECT_EQ(holding(), 1U);
+  EXPECT_EQ(three.enter(gate()).reason, number(Reason::Full));
+  EXPECT_EQ(holding(), 1U);
+  EXPECT_EQ(three.outcome(done(ticket)), 0U);
+  EXPECT_EQ(three.outcome(done(ticket)), code(ItemError::Stale));
+  EXPECT_EQ(holding(), 0U);
+}
+
+TEST_F(Places, AStrangersTicketGivesNothingBack) {
+  const std::string ticket = one.enter(gate()).ticket;
+  EXPECT_EQ(two.outcome(done(ticket)), code(ItemError::InvalidArgument));
+  EXPECT_EQ(info().in_use, 1U);
+}
+
+TEST_F(Places, WhoWaitsIsAnsweredWhenAPlaceIsHandedOverInOrder) {
+  const std::string held = one.enter(gate()).ticket;
+  const std::uint32_t second = wait(two, gate(kLong));
+  const std::uint32_t third = wait(three, gate(kLong));
+  EXPECT_EQ(info().waiting, 2U);
+  pass(40 * kMsNs);
+  EXPECT_EQ(one.enter(gate()).waiting, 2U) << "the loop serves others meanwhile";
+
+  EXPECT_EQ(one.outcome(done(held)), 0U);
+
+  const wire::Admission told = answer_of(two, second);
+  ASSERT_TRUE(told.allowed());
+  EXPECT_EQ(told.waited_ns, 40 * kMsNs);
+  EXPECT_EQ(info().waiting, 1U);
+  EXPECT_EQ(two.outcome(done(told.ticket)), 0U);
+  EXPECT_TRUE(answer_of(three, third).allowed());
+  EXPECT_EQ(count(BulkheadCounter::Waited), 2U);
+}
+
+TEST_F(Places, AMappedHoldersPlaceIsHandedOverToo) {
+  shm::BulkheadCaller mapped{welcome.row_index, welcome.row_generation, {}};
+  const shm::BulkheadEntry held = shm::enter_bulkhead(served.view(), ref(), mapped);
+  ASSERT_TRUE(held.granted);
+  const std::uint32_t waiting = wait(one, gate(kLong));
+
+  shm::leave_bulkhead(served.view(), ref(), mapped, held.place);
+
+  EXPECT_TRUE(answer_of(one, waiting).allowed());
+}
+
+TEST_F(Places, WaitsEndAtTheirTimeOrTheCalls) {
+  const std::string held = one.enter(gate()).ticket;
+  const std::uint32_t patient = wait(two, gate(200 * kMsNs));
+  wire::Enter hasty = gate(kLong);
+  hasty.call_ns = 100 * kMsNs;
+  const std::uint32_t late = wait(three, hasty);
+  pass(101 * kMsNs);
+  EXPECT_EQ(answer_of(three, late).reason, number(Reason::Expired));
+  pass(100 * kMsNs);
+
+  const wire::Admission told = answer_of(two, patient);
+
+  EXPECT_EQ(told.reason, number(Reason::Full));
+  EXPECT_GE(told.waited_ns, 200 * kMsNs);
+  EXPECT_EQ(info().waiting, 0U);
+  EXPECT_EQ(one.outcome(done(held)), 0U);
+  EXPECT_TRUE(two.enter(gate()).allowed());
+}
+
+TEST_F(Places, ACancelledWaitIsAnsweredAndSwallowsNoPlace) {
+  const std::string held = one.enter(gate()).ticket;
+  const std::uint32_t second = wait(two, gate(kLong));
+  const std::uint32_t third = wait(three, gate(kLong));
+  two.send(wire::MessageType::Cancel, second + 1, *wire::encode(wire::Cancel{second}));
+  two.set_last_request(second + 1);
+  EXPECT_EQ(answer_of(two, second).reason, code(ItemError::Cancelled));
+  const auto cancelled = two.receive();
+  ASSERT_TRUE(cancelled);
+  EXPECT_EQ(wire::decode<wire::CancelAnswer>(cancelled->payload)->returned.code, 0U);
+  EXPECT_EQ(info().waiting, 1U);
+
+  EXPECT_EQ(one.outcome(done(held)), 0U);
+
+  EXPECT_TRUE(answer_of(three, third).allowed());
+}
+
+TEST_F(Places, OfASessionThatEndsGoToWhoWaits) {
+  one.enter(gate());
+  const std::uint32_t second = wait(two, gate(kLong));
+  one.bye();
+  EXPECT_TRUE(answer_of(two, second).allowed()) << "at once on BYE";
+  const std::uint32_t third = wait(three, gate(9'000 * kMsNs));
+
+  two.cut();
+  served.tick(kGraceNs - 1'000'000'000);
+  EXPECT_EQ(info().waiting, 1U);
+  served.tick(2 * kGraceNs);
+
+  EXPECT_TRUE(answer_of(three, third).allowed()) << "after the grace";
+  EXPECT_EQ(count(BulkheadCounter::Reclaimed), 2U);
+}
+
+TEST_F(Places, AWaiterThatIsGoneLeavesTheLine) {
+  const std::string held = one.enter(gate()).ticket;
+  wait(two, gate(kLong));
+  const std::uint32_t third = wait(three, gate(kLong));
+  two.cut();
+  served.tick(2 * kGraceNs);
+  served.desk().look_at_line();
+  EXPECT_EQ(info().waiting, 1U);
+
+  EXPECT_EQ(one.outcome(done(held)), 0U);
+
+  EXPECT_TRUE(answer_of(three, third).allowed());
+}
+
+TEST_F(Places, WhoTakesASessionOverGetsWhatItWaitedFor) {
+  const std::string held = one.enter(gate()).ticket;
+  const std::uint32_t asked = wait(three, gate(kLong));
+  three.cut();
+  EXPECT_EQ(one.outcome(done(held)), 0U);
+  served.desk().look_at_line();
+  ServedPeer again(served);
+  ASSERT_TRUE(again.greet(welcome.session).resumed);
+  again.send(wire::MessageType::Enter, asked, *wire::encode(gate(kLong)), wire::kFlagRepeat);
+
+  const wire::Admission told = answer_of(again, asked);
+
+  ASSERT_TRUE(told.allowed());
+  EXPECT_EQ(info().in_use, 1U) << "asked once";
+  again.set_last_request(asked);
+  EXPECT_EQ(again.outcome(done(told.ticket)), 0U);
+  EXPECT_EQ(info().in_use, 0U);
+}
+
+TEST_F(Places, ASessionMayHaveSoManyInLine) {
+  one.enter(gate());
+  for (std::size_t i = 0; i < wire::kMaxWaitingEnters; ++i) wait(two, gate(kLong));
+  EXPECT_EQ(info().waiting, wire::kMaxWaitingEnters);
+
+  const wire::Admission told = two.enter(gate(kLong));
+
+  EXPECT_EQ(told.reason, number(Reason::Full));
+  EXPECT_EQ(told.part, wire::Part::Bulkhead);
+  EXPECT_EQ(info().waiting, wire::kMaxWaitingEnters);
+  const std::uint32_t other = wait(three, gate(kLong));
+  EXPECT_EQ(info().waiting, wire::kMaxWaitingEnters + 1);
+  EXPECT_GT(other, 0U);
+}
+
+TEST_F(Places, ARestartKeepsThemAndTheirSessionsPresentThem) {
+  const std::string held = one.enter(gate()).ticket;
+  served.stop();
+  served.start();
+  served.tick();
+  EXPECT_EQ(info().in_use, 1U);
+  ServedPeer again(served), other(served);
+  again.greet();
+  other.greet();
+  EXPECT_EQ(other.enter(gate()).reason, number(Reason::Full));
+
+  const auto answer = again.ask<wire::PresentAnswer>(wire::Present{{held, held}});
+
+  ASSERT_TRUE(answer);
+  EXPECT_NE(answer->tickets[0], "");
+  EXPECT_EQ(answer->tickets[1], "");
+  served.tick(2 * kGraceNs);
+  EXPECT_EQ(info().in_use, 1U);
+  EXPECT_EQ(again.outcome(done(answer->tickets[0])), 0U);
+  EXPECT_EQ(info().in_use, 0U);
+}
+
+TEST_F(Places, AllPartsAreTakenOrNone) {
+  wire::Enter all = gate();
+  all.breaker = "b";
+  all.items.push_back({"api", "k", 2, 0});
+  const wire::Admission told = one.enter(all);
+  ASSERT_TRUE(told.allowed());
+  EXPECT_EQ(told.remaining, 3U);
+  EXPECT_EQ(told.state, wire::BreakerWord::Closed);
+  EXPECT_EQ(told.flags, wire::kAnswerHolds);
+  EXPECT_EQ(two.enter(all).part, wire::Part::Bulkhead);
+  EXPECT_EQ(tokens_left(two), 3U);
+  EXPECT_EQ(one.outcome(done(told.ticket, OutcomeKind::Failed)), 0U);
+  EXPECT_EQ(info().in_use, 0U);
+  const wire::Admission open = two.enter(all);
+  EXPECT_EQ(open.part, wire::Part::Breaker);
+  EXPECT_EQ(open.why, "failure rate 100 % of 1 call");
+  EXPECT_EQ(tokens_left(two), 3U);
+  pass(1'001 * kMsNs);
+  all.items[0].cost = 4;
+  const wire::Admission limited = two.enter(all);
+  EXPECT_EQ(limited.part, wire::Part::Limit);
+  EXPECT_EQ(limited.index, 0U);
+  EXPECT_EQ(info().in_use, 0U);
+  EXPECT_EQ(breaker().probes_held, 0U);
+  all.items[0].cost = 1;
+  const wire::Admission probe = two.enter(all);
+  ASSERT_TRUE(probe.allowed());
+  EXPECT_EQ(probe.ticket.size(), wire::kMaxTicket);
+
+  EXPECT_EQ(two.ask<wire::CancelAnswer>(wire::Cancel{two.last_request()})->returned,
+            (wire::Returned{0, 1}));
+
+  EXPECT_EQ(info().in_use, 0U);
+  EXPECT_EQ(breaker().probes_held, 0U);
+  EXPECT_EQ(tokens_left(two), 3U);
+}
+
+TEST_F(Places, ABreakerThatOpensEndsTheWait) {
+  one.enter(gate());
+  wire::Enter both = gate(kLong);
+  both.breaker = "b";
+  const std::uint32_t waiting = wait(two, both);
+  wire::Enter alone;
+  alone.breaker = "b";
+  EXPECT_EQ(three.outcome(done(three.enter(alone).ticket, OutcomeKind::Failed)), 0U);
+
+  const wire::Admission told = answer_of(two, waiting);
+
+  EXPECT_EQ(told.reason, number(Reason::Open));
+  EXPECT_EQ(told.part, wire::Part::Breaker);
+  EXPECT_EQ(info().waiting, 0U);
+}
+
+TEST_F(Places, ResolveSaysHowManyAndHowItStands) {
+  one.enter(gate());
+  wire::Resolve names;
+  names.names = {{wire::NameKind::Bulkhead, "gate"}, {wire::NameKind::Bulkhead, "gates"}};
+
+  const auto answer = two.ask<wire::ResolveAnswer>(names);
+
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->names[0].settings.find("max")->as_unsigned(), 1U);
+  EXPECT_EQ(answer->names[0].settings.find("in_use")->as_unsigned(), 1U);
+  EXPECT_EQ(answer->names[1].nearest, std::vector<std::string>{"gate"});
+}
+
+}  // namespace
+}  // namespace cutwater::test
