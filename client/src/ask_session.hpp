@@ -9,8 +9,8 @@
 // - What the daemon's credit (items, bytes) does not allow yet stays in line; so does everything
 //   behind GOAWAY. A call that waits may be abandoned (its caller's deadline) at any moment: unsent
 //   it leaves no trace, else its answer is dropped when it comes.
-// - A call that is quiet wants no answer: it is Answered when its last byte went out. Its id is used
-//   up, credit it takes none.
+// - A call that is quiet wants no answer: it is Answered when its last byte went out. It takes an
+//   id and no credit.
 // - connected() after a cut: the session resumed, what was sent and not answered is sent again
 //   under its id with REPEAT, first and in order, then the rest; not resumed, it ends Lost, because
 //   it may have been carried out, and what was never sent goes out as if nothing had been. So no

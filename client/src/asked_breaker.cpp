@@ -6,6 +6,7 @@
 
 #include "base/clock.hpp"
 #include "base/fork_page.hpp"
+#include "src/asked_talk.hpp"
 #include "src/asking.hpp"
 #include "src/daemon_link.hpp"
 #include "wire/text.hpp"
@@ -29,38 +30,6 @@ BreakerStatus status_of(wire::BreakerWord word) noexcept {
   }
 }
 
-std::int64_t duration(std::uint64_t ns) noexcept {
-  return static_cast<std::int64_t>(
-      std::min<std::uint64_t>(ns, static_cast<std::uint64_t>(kNever.count())));
-}
-
-AskedCall* asked_of(std::uint64_t word) noexcept {
-  return reinterpret_cast<AskedCall*>(static_cast<std::uintptr_t>(word));
-}
-
-/// One question over the socket, asked again where the first place turned out to be gone before
-/// anything was asked there. True: answered.
-template <class Question>
-bool converse(BreakerRecord& record, Found<BreakerPlace>& found, Question question) noexcept {
-  DaemonLink& link = *record.link;
-  for (int attempt = 0; attempt < 2; ++attempt) {
-    const std::int64_t deadline = link.ask_deadline_ns();
-    link.asked_calls().present(*found.socket, deadline);
-    const AskEnd end = question(*found.socket, deadline);
-    if (end == AskEnd::Answered) {
-      link.on_answered();
-      return true;
-    }
-    if (end == AskEnd::Failed) break;
-    link.on_unanswered(end, *found.socket);
-    if (end != AskEnd::Unsent) break;
-    found = find_spot(record);
-    if (found.socket == nullptr) return false;
-  }
-  found = absent_spot(record);
-  return false;
-}
-
 wire::OutcomeKind word_of(shm::Ended ended) noexcept {
   switch (ended) {
     case shm::Ended::Success: return wire::OutcomeKind::Succeeded;
@@ -82,9 +51,10 @@ bool AskedBreaker::enter(BreakerRecord& record, Nanos deadline, Entered& out,
                                  .limits = {},
                                  .max_wait = Nanos{0},
                                  .call_ns = deadline};
-  const bool answered = converse(record, found, [&](AskSocket& socket, std::int64_t by_ns) {
-    return client::ask_admission(socket, ask, told, by_ns);
-  });
+  const bool answered =
+      converse(record, found, Nanos{0}, [&](AskSocket& socket, std::int64_t by_ns) {
+        return client::ask_admission(socket, ask, told, by_ns);
+      });
   if (!answered) return false;
   const wire::Admission& a = told.admission;
   BreakerRefusal& refusal = out.refusal_;
@@ -95,10 +65,11 @@ bool AskedBreaker::enter(BreakerRecord& record, Nanos deadline, Entered& out,
     AskedCall* const asked = link.asked_calls().add(&record, a.ticket, told.session, holds);
     if (asked == nullptr) link.asked_calls().count_lost();
     out.granted_ = true;
-    call.ticket_[0] = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(asked));
+    call.ticket_[0] = word_of(asked);
     call.life_ = process_life();
     call.epoch_ = static_cast<std::uint32_t>(a.epoch);
-    call.kind_ = static_cast<std::uint8_t>(holds ? shm::CallKind::Probe : shm::CallKind::Window);
+    call.kind_ = static_cast<std::uint8_t>(
+        a.state == wire::BreakerWord::HalfOpen ? shm::CallKind::Probe : shm::CallKind::Window);
     call.exceptions_ = std::uncaught_exceptions();
     return true;
   }
@@ -114,8 +85,8 @@ bool AskedBreaker::enter(BreakerRecord& record, Nanos deadline, Entered& out,
   refusal.state_ = status_of(a.state);
   refusal.hint_ = (a.flags & wire::kAnswerHint) != 0;
   refusal.process_ = (a.flags & wire::kAnswerProcess) != 0;
-  refusal.now_ns_ = a.since_ns == wire::kNever ? -1 : duration(a.since_ns);
-  refusal.retry_after_ = Nanos{duration(a.retry_after_ns)};
+  refusal.now_ns_ = a.since_ns == wire::kNever ? -1 : told_ns(a.since_ns);
+  refusal.retry_after_ = Nanos{told_ns(a.retry_after_ns)};
   refusal.why_[a.why.copy(refusal.why_, sizeof refusal.why_ - 1)] = 0;
   return true;
 }
@@ -123,9 +94,10 @@ bool AskedBreaker::enter(BreakerRecord& record, Nanos deadline, Entered& out,
 std::optional<AskedBreaker::Looked> AskedBreaker::look(BreakerRecord& record,
                                                        Found<BreakerPlace>& found) noexcept {
   wire::Resolved told;
-  const bool answered = converse(record, found, [&](AskSocket& socket, std::int64_t by_ns) {
-    return client::ask_resolve(socket, wire::NameKind::Breaker, record.name_view, told, by_ns);
-  });
+  const bool answered =
+      converse(record, found, Nanos{0}, [&](AskSocket& socket, std::int64_t by_ns) {
+        return client::ask_resolve(socket, wire::NameKind::Breaker, record.name_view, told, by_ns);
+      });
   if (!answered) return std::nullopt;
   try {
     const auto number = [&](const char* key) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// AskedCall: what a Call or a Place over the socket holds: its ticket. AskedCalls: all of one Client
-// that are under way, so that the tickets can be presented when the daemon is another one (or the
-// session was lost): whoever asks or reports next over the new session presents them, once for all.
+// AskedCall: what a Call or a Place over the socket holds: its ticket. AskedCalls: all of one
+// Client that are under way, so that the tickets can be presented when the daemon is another one
+// (or the session was lost): whoever asks or reports next over the new session presents them, once
+// for all.
 // What the daemon says is gone ends without a word, counted.
 //
 // Presenting is done within one ask's time limit; other threads wait for it as long. When it fails,

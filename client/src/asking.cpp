@@ -230,7 +230,8 @@ AskEnd ask_admission(AskSocket& socket, const AdmissionAsk& ask, AdmissionTold& 
   Frame frame(socket, call);
   const AskEnd end = frame.run(deadline_ns, [&](std::string& bytes) {
     const auto wait = static_cast<std::uint64_t>(std::max<std::int64_t>(ask.max_wait.count(), 0));
-    put_admission(bytes, {time_left(deadline_ns), wait}, ask);
+    const bool configured = ask.max_wait == kNever;      // as long as the daemon lets it wait
+    put_admission(bytes, {time_left(deadline_ns), configured ? wire::kNever : wait}, ask);
   });
   if (end == AskEnd::Answered) told = std::move(call.told);
   return end;

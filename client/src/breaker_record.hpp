@@ -31,7 +31,6 @@ struct BreakerRecord : NamedRecord<BreakerRecord, BreakerPlace> {
   static constexpr std::string_view kWhat = "breaker";
   static constexpr std::string_view kMany = "breakers";
   static constexpr std::string_view kNothing = "nothing is recorded";
-  static constexpr bool kAsked = true;
   static constexpr wire::NameKind kKind = wire::NameKind::Breaker;
   static std::vector<std::string> names(const shm::View& view);
 };

@@ -30,6 +30,7 @@ Place& Place::operator=(Place&& other) noexcept {
   cell_ = other.cell_;
   held_ = other.held_;
   other.spot_ = nullptr;
+  other.cell_value_ = 0;
   other.held_ = false;
   return *this;
 }
@@ -38,8 +39,9 @@ bool Place::holds() const noexcept { return held_ && life_ == process_life(); }
 
 void Place::leave() noexcept {
   held_ = false;
+  if (spot_ == nullptr) return EnterParts::leave_asked(*this);
   // Empty, or its parent's.
-  if (spot_ == nullptr || cell_value_ == 0 || life_ != process_life()) return;
+  if (cell_value_ == 0 || life_ != process_life()) return;
   shm::leave_bulkhead(*spot_->view, spot_->bulkhead(), spot_->caller(),
                       {.cell_value = cell_value_, .start_ns = start_ns_, .cell = cell_});
 }
@@ -104,14 +106,25 @@ void EnterParts::nowhere(BulkheadRefusal& refusal, const BulkheadRecord& record,
 std::string_view Bulkhead::name() const noexcept { return record_->name_view; }
 
 /// Where to ask now; nullptr: `out` is the answer.
-BulkheadSpot* Bulkhead::find(Placed& out) noexcept {
+BulkheadSpot* Bulkhead::find(const PlaceAsk& ask, Placed& out) noexcept {
   BulkheadSpot* const at = record_->at.load(std::memory_order_acquire);
   // relaxed: the numbers are compared; `current` itself is loaded with acquire.
   if (at != nullptr && at->plain.load(std::memory_order_relaxed) &&
       at->seen_current.load(std::memory_order_relaxed) == at->view->current()) [[likely]] {
     return at;
   }
-  const detail::Found<BulkheadSpot> found = detail::find_spot(*record_);
+  detail::Found<BulkheadSpot> found = detail::find_spot(*record_);
+  if (found.socket != nullptr) {
+    wire::Admission told;
+    client::AskedCall* held = nullptr;
+    if (detail::enter_asked(*record_, ask, told, held, found)) {
+      out.granted_ = told.allowed();
+      if (out.granted_) EnterParts::fill(out.place_, held);
+      else EnterParts::fill(out.refusal_, *record_, told);
+      out.degraded_ = !out.granted_ && out.refusal_.reason() == Reason::Degraded;
+      return nullptr;
+    }
+  }
   out.degraded_ = found.spot == nullptr || found.degraded;
   const bool counts = record_->link != nullptr && found.why != Nowhere::Off;
   if (out.degraded_ && counts) record_->link->count_degraded();
@@ -162,7 +175,7 @@ Placed Bulkhead::watched(const PlaceAsk& ask) noexcept {
 
 Placed Bulkhead::take() noexcept {
   Placed out;
-  BulkheadSpot* const spot = find(out);
+  BulkheadSpot* const spot = find({.max_wait = Nanos{0}}, out);
   if (spot == nullptr) [[unlikely]] return out;
   answer(*spot, shm::enter_bulkhead(*spot->view, spot->bulkhead(), spot->caller()), Nanos{0}, out);
   return out;
@@ -188,7 +201,7 @@ Placed Bulkhead::wait_for(const PlaceAsk& ask) noexcept {
 
 Placed Bulkhead::wait_once(const PlaceAsk& ask) noexcept {
   Placed out;
-  BulkheadSpot* const spot = find(out);
+  BulkheadSpot* const spot = find(ask, out);
   if (spot == nullptr) return out;
   shm::EnterCaller caller;
   caller.breaker = spot->row_caller();
@@ -207,14 +220,22 @@ Placed Bulkhead::wait_once(const PlaceAsk& ask) noexcept {
 }
 
 bool Bulkhead::would_enter() const noexcept {
-  const detail::Found<BulkheadSpot> found = detail::find_spot(*record_);
+  detail::Found<BulkheadSpot> found = detail::find_spot(*record_);
+  if (found.socket != nullptr) {
+    const auto told = detail::use_asked(*record_, found);
+    if (told) return told->in_use < told->limit && told->waiting == 0;
+  }
   if (found.spot == nullptr) return detail::grants_nowhere(record_->link, found.why);
   const BulkheadSpot& spot = *found.spot;
   return shm::look_at_bulkhead(*spot.view, spot.bulkhead(), spot.caller()).granted;
 }
 
 BulkheadUse Bulkhead::use() const noexcept {
-  const detail::Found<BulkheadSpot> found = detail::find_spot(*record_);
+  detail::Found<BulkheadSpot> found = detail::find_spot(*record_);
+  if (found.socket != nullptr) {
+    const auto told = detail::use_asked(*record_, found);
+    if (told) return *told;
+  }
   shm::BulkheadInfo info;
   if (found.spot == nullptr ||
       !shm::read_bulkhead(*found.spot->view, found.spot->index(), info)) {

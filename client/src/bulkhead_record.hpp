@@ -34,7 +34,6 @@ struct BulkheadRecord : NamedRecord<BulkheadRecord, BulkheadSpot> {
   static constexpr std::string_view kWhat = "bulkhead";
   static constexpr std::string_view kMany = "bulkheads";
   static constexpr std::string_view kNothing = "nothing is held";
-  static constexpr bool kAsked = false;          // in mapped memory only
   static constexpr wire::NameKind kKind = wire::NameKind::Bulkhead;
   static std::vector<std::string> names(const shm::View& view);
 };

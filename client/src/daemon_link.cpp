@@ -283,20 +283,6 @@ void DaemonLink::say(std::string_view line) noexcept {
   in_log = false;
 }
 
-void DaemonLink::say_breakers_unasked() noexcept {
-  if (in_log || breakers_said_.load(std::memory_order_relaxed)) return;
-  if (breakers_said_.exchange(true, std::memory_order_relaxed)) return;
-  while (!saying_.try_lock()) sched_yield();
-  try {
-    say("client \"" + settings_.name + "\" asks over the socket, where breakers are not asked: " +
-        "they are answered by if_absent: " + std::string(name_of(settings_.if_absent)) +
-        "; to share them let this process map the memory (access.map)");
-  } catch (const std::exception&) {
-    // As in change_to().
-  }
-  saying_.unlock();
-}
-
 std::int64_t DaemonLink::ask_deadline_ns() const noexcept {
   return boottime_ns() + settings_.ask_timeout.count();
 }

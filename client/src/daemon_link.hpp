@@ -85,8 +85,6 @@ class DaemonLink {
   AskedCalls& asked_calls() noexcept { return asked_calls_; }
   /// By when an ask that begins now must be answered, on CLOCK_BOOTTIME.
   std::int64_t ask_deadline_ns() const noexcept;
-  /// A breaker met a client that asks over the socket: one line, once.
-  void say_breakers_unasked() noexcept;
   void count_degraded() noexcept { degraded_.fetch_add(1, std::memory_order_relaxed); }
 
   /// An ask over the socket was answered, or was not and why.
@@ -133,7 +131,6 @@ class DaemonLink {
 
   std::atomic<ClientWay> way_{ClientWay::Private};   // Private: nothing was tried yet
   std::atomic<std::uint64_t> degraded_{0}, late_{0}, attached_{0};
-  std::atomic<bool> breakers_said_{false};
 };
 
 }  // namespace cutwater::client

@@ -2,6 +2,8 @@
 // EnterParts: how the library reads and fills the public classes of breakers, bulkheads and
 // admissions in one step. The friend of all of them. Thread safety: as the classes.
 #pragma once
+#include <optional>
+
 #include <cutwater/client.hpp>
 #include <cutwater/enter.hpp>
 
@@ -9,6 +11,11 @@
 #include "src/breaker_record.hpp"
 #include "src/bulkhead_record.hpp"
 #include "src/limit_list.hpp"
+#include "wire/enter_message.hpp"
+
+namespace cutwater::client {
+struct AskedCall;
+}
 
 namespace cutwater::detail {
 
@@ -26,6 +33,11 @@ struct EnterParts {
                    const shm::BulkheadEntry& said, std::int64_t waited_ns) noexcept;
   static void fill(Admission& admission, const PreparedLimits& list,
                    const shm::AdmitAnswer& answer) noexcept;
+  /// Over the socket: a place whose cell_value_ is an AskedCall; and what was told.
+  static void fill(Place& place, client::AskedCall* held) noexcept;
+  static void fill(BulkheadRefusal& refusal, const BulkheadRecord& record,
+                   const wire::Admission& told) noexcept;
+  static void leave_asked(Place& place) noexcept;
   /// There is no memory to ask.
   static void nowhere(BulkheadRefusal& refusal, const BulkheadRecord& record,
                       Nowhere why) noexcept;
@@ -40,6 +52,13 @@ struct EnterParts {
   static void refuse(Entry& out, EnterPart part, Reason reason, Nanos wait, bool hint) noexcept;
   static void refuse_by_limits(Entry& out) noexcept;
 };
+
+/// ENTER of a bulkhead over the socket, asleep while it waits in line there. True: `told` is the
+/// answer and `held` its ticket, nullptr when nothing is held. False: `found` answers instead.
+bool enter_asked(BulkheadRecord& record, const PlaceAsk& ask, wire::Admission& told,
+                 client::AskedCall*& held, Found<BulkheadSpot>& found) noexcept;
+/// RESOLVE of a bulkhead: how it stands.
+std::optional<BulkheadUse> use_asked(BulkheadRecord& record, Found<BulkheadSpot>& found) noexcept;
 
 /// Memories one wait may go through before it is given up.
 inline constexpr int kMostMoves = 4;

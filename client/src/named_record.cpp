@@ -29,13 +29,6 @@ std::string shown_name(std::string_view name) {
   return shown;
 }
 
-template <class Record>
-std::string unasked_text() {
-  return "this client asks its daemon over the socket, and " + std::string(Record::kMany) +
-         " are asked in mapped memory only; let this process map the memory (access.map, an "
-         "address without ?ask)";
-}
-
 /// A spot of this record in the memory of `core`, made when needed; nullptr: no such name there.
 template <class Record>
 typename Record::SpotType* spot_in(Record& record, Client::Core& core) noexcept {
@@ -109,15 +102,8 @@ Found<typename Record::SpotType> find_spot(Record& record) noexcept {
     record.at.store(at, std::memory_order_release);
     if (now.memory != nullptr) return {.spot = at};
     if (link.settings().off) return {.why = Nowhere::Off};
-    if constexpr (Record::kAsked) {
-      if (now.socket != nullptr) return {.socket = now.socket};
-    }
-    auto found = absent_spot(record);
-    if (now.socket != nullptr) {
-      link.say_breakers_unasked();
-      found.why = Nowhere::Socket;
-    }
-    return found;
+    if (now.socket != nullptr) return {.socket = now.socket};
+    return absent_spot(record);
   }
   if (at == nullptr) return {};
   // acquire: pairs with the release in resolve().
@@ -166,7 +152,6 @@ std::string nowhere_text(const Record& record, Nowhere why) {
   text += grants_nowhere(record.link, why) ? "every call is granted and " + nothing + ": "
                                            : "every call is refused: ";
   switch (why) {
-    case Nowhere::Socket: return text + unasked_text<Record>();
     case Nowhere::Absent:
       return text + "no daemon answers and no memory is mapped; start the daemon";
     case Nowhere::NoRow:
@@ -193,16 +178,10 @@ Result<Record*> named_record(std::atomic<Record*>& list, std::string_view name, 
     asks = now.memory == nullptr && now.socket != nullptr;
     fails = core == nullptr && !settings.off && settings.if_absent == IfAbsent::Fail;
   }
-  if (asks && Record::kAsked) {
+  if (asks) {
     const auto known = link->resolve(Record::kKind, name);
     if (!known) return known.error();
-    asks = fails = false;
-  }
-  if (asks && fails) {
-    const std::string why = link->status().why;
-    return Error{Errc::Unsupported, std::string(Record::kWhat) + " \"" + shown_name(name) +
-                                        "\": " + unasked_text<Record>() +
-                                        (why.empty() ? "" : "; it asks because: " + why)};
+    fails = false;
   }
   // acquire: pairs with the release below.
   for (Record* known = list.load(std::memory_order_acquire); known != nullptr;
@@ -224,7 +203,6 @@ Result<Record*> named_record(std::atomic<Record*>& list, std::string_view name, 
   record->name_view = {record->name, length};
   record->link = link;
   record->watcher = watcher;
-  if (asks) link->say_breakers_unasked();
   if (core != nullptr) {
     auto* const spot = spot_in(*record, *core);
     if (spot == nullptr) return unknown_name<Record>(*core, name);
@@ -242,11 +220,11 @@ Result<Record*> named_record(std::atomic<Record*>& list, std::string_view name, 
 // Both kinds there are.
 template Found<BreakerPlace> find_spot(BreakerRecord&) noexcept;
 template Found<BreakerPlace> absent_spot(BreakerRecord&) noexcept;
+template Found<BulkheadSpot> absent_spot(BulkheadRecord&) noexcept;
 template std::string nowhere_text(const BreakerRecord&, Nowhere);
 template Result<BreakerRecord*> named_record(std::atomic<BreakerRecord*>&, std::string_view,
                                              Client::Core&, client::DaemonLink*, AskWatcher*);
 template Found<BulkheadSpot> find_spot(BulkheadRecord&) noexcept;
-template Found<BulkheadSpot> absent_spot(BulkheadRecord&) noexcept;
 template std::string nowhere_text(const BulkheadRecord&, Nowhere);
 template Result<BulkheadRecord*> named_record(std::atomic<BulkheadRecord*>&, std::string_view,
                                               Client::Core&, client::DaemonLink*, AskWatcher*);

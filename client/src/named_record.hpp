@@ -5,8 +5,8 @@
 // its spots: what is under way ends there.
 //
 // A Spot has, besides what is below: static shm ref find(view, name); resolve(name), which reads
-// anew what depends on the rules. A Record has words for what it is, and says whether it is asked
-// over the socket (kAsked) and as what (kKind).
+// anew what depends on the rules. A Record has words for what it is, and says as what the daemon
+// knows it (kKind).
 // Thread safety: as marked at each member; every function from any thread.
 #pragma once
 #include <atomic>
@@ -33,7 +33,6 @@ class AskWatcher;
 /// Why a name has no spot in shared memory.
 enum class Nowhere : std::uint8_t {
   Gone,      ///< the rules in force do not name it
-  Socket,    ///< its client asks over the socket, where it is not asked
   Absent,    ///< no daemon, no memory
   Off,       ///< CUTWATER_ENABLED=false
   NoRow,     ///< a forked child without a row of its own cannot hold anything

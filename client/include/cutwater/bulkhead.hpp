@@ -27,7 +27,11 @@
 // are its parent's and do nothing there. A child has no row of its own by which a daemon would
 // notice its death: what it holds when it is killed comes back with `max-hold` only, so let
 // children that enter open a client of their own.
-// Without memory to ask - no daemon, a client that asks over the socket, CUTWATER_ENABLED=false -
+// A client that asks over the socket asks its daemon, each ask within ClientOptions::ask_timeout and
+// a wait in line as long as it may take. Places are told back at once and not waited for; that is
+// repeated until the daemon has it. After a restart of the daemon, which keeps places for 5 s,
+// whoever asks next presents them.
+// Without memory to ask - no daemon, CUTWATER_ENABLED=false -
 // nothing is held and the program's choice answers, degraded(), as for breakers: Off and
 // IfAbsent::Allow grant; Fail and Deny refuse, Reason::Degraded with a hint; InProcess asks the
 // bulkhead of ClientOptions::in_process, which holds for this process alone.
@@ -198,7 +202,7 @@ class CUTWATER_EXPORT Bulkhead {
   friend class Client;
   friend struct detail::EnterParts;
   explicit Bulkhead(detail::BulkheadRecord* record) noexcept : record_(record) {}
-  detail::BulkheadSpot* find(Placed& out) noexcept;
+  detail::BulkheadSpot* find(const PlaceAsk& ask, Placed& out) noexcept;
   Placed take() noexcept;
   Placed wait_for(const PlaceAsk& ask) noexcept;
   Placed wait_once(const PlaceAsk& ask) noexcept;

@@ -138,9 +138,9 @@ class CUTWATER_EXPORT Client {
   /// is moved there.
   Result<void> reload(std::string_view yaml);
 
-  /// A circuit breaker by name. UnknownName lists the nearest names. Breakers are asked in mapped
-  /// memory only: with IfAbsent::Fail, Unsupported on a client that asks over the socket, NoDaemon
-  /// while no daemon answers. Otherwise any name is taken then, and if_absent answers.
+  /// A circuit breaker by name. UnknownName lists the nearest names; over the socket the daemon is
+  /// asked for them. With IfAbsent::Fail, NoDaemon while no daemon answers; otherwise any name is
+  /// taken then, and if_absent answers.
   Result<Breaker> breaker(std::string_view name);
 
   /// A bulkhead by name. UnknownName lists the nearest names. Errors as of breaker().

@@ -68,6 +68,39 @@ TEST(AskCodec, PeekEnterAndRefundAreTheMessagesByteForByte) {
   EXPECT_EQ(bytes, wire::encode(enter).value());
 }
 
+TEST(AskCodec, AdmissionsAndOutcomesAreThoseOfTheProtocol) {
+  const NamedAsk limits[] = {{"api", "k", 2}, {"tenant", "", 1}};
+  for (const std::int64_t call_ns : {0, 250}) {
+    std::string bytes;
+    put_admission(bytes, {9, 8},
+                  {.bulkhead = "gate", .breaker = {}, .limits = limits, .call_ns = Nanos{call_ns}});
+    wire::Enter enter;
+    enter.ttl_ns = 9;
+    enter.max_wait_ns = 8;
+    enter.items = {{"api", "k", 2, 0}, {"tenant", "", 1, 0}};
+    enter.bulkhead = "gate";
+    enter.call_ns = static_cast<std::uint64_t>(call_ns);
+    EXPECT_EQ(bytes, wire::encode(enter).value());
+  }
+  wire::OutcomeReport report;
+  report.ticket = std::string("t\0t", 3);
+  for (const auto outcome : {wire::OutcomeKind::Succeeded, wire::OutcomeKind::TimedOut}) {
+    for (const std::uint64_t took : {std::uint64_t{5}, wire::kNever}) {
+      for (const std::uint64_t open_for : {std::uint64_t{0}, std::uint64_t{7}, wire::kNever}) {
+        for (const char* name : {"", "http-503"}) {
+          report.outcome = outcome;
+          report.duration_ns = took;
+          report.open_for_ns = open_for;
+          report.outcome_class = name;
+          std::string bytes;
+          put_outcome(bytes, report);
+          EXPECT_EQ(bytes, wire::encode(wire::Outcome{{report}}).value());
+        }
+      }
+    }
+  }
+}
+
 TEST(AskCodec, FramesTakeAsManyKeysAsFit) {
   const std::string four(4096, 'x'), over(4097, 'x');
   const std::vector<std::string_view> many(1000, "k"), large(10, four);

@@ -59,6 +59,40 @@ TEST(AskSessionCut, ACutBehindAnyByteRepeatsWhatWasSentUnderItsId) {
   }
 }
 
+TEST(AskSessionCut, AQuietCallIsWhollySentOnceAndWantsNoAnswer) {
+  const std::size_t frame = wire::kHeaderSize + 2;
+  for (std::size_t sent = 0; sent <= frame; ++sent) {
+    for (const bool resumed : {true, false}) {
+      SCOPED_TRACE(testing::Message() << sent << " out, resumed " << resumed);
+      AskSession session;
+      session.connected(welcome(1), false);
+      Asked quiet, behind;
+      quiet.type = wire::MessageType::Outcome;
+      quiet.quiet = quiet.posted = true;
+      session.enqueue(quiet);
+      session.enqueue(behind);
+      Peer peer;
+      peer.take(session.unsent().substr(0, sent));
+      session.sent(sent);
+      EXPECT_EQ(quiet.end, sent == frame ? AskEnd::Answered : AskEnd::Pending);
+      session.disconnected();
+      peer.in.clear();
+      if (!resumed) peer.executed.clear();
+      session.connected(welcome(1), resumed);
+
+      session.feed(peer.take(drain(session)));   // it took no credit: what is behind it goes too
+
+      const bool lost = !resumed && sent != frame;
+      EXPECT_EQ(quiet.end, lost ? AskEnd::Lost : AskEnd::Answered);
+      EXPECT_EQ(behind.end, AskEnd::Answered);
+      const auto told = std::ranges::count_if(peer.seen, [](const wire::FrameHeader& header) {
+        return (header.flags & wire::kFlagQuiet) != 0;
+      });
+      EXPECT_EQ(told, lost ? 0 : 1) << "what is about its session is not told to another one";
+    }
+  }
+}
+
 TEST(AskSessionCut, WithoutTheSessionWhatWasSentIsLostAndTheRestGoesOut) {
   AskSession session;
   session.connected(welcome(), false);

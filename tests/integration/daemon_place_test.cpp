@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+// Places of a real daemon, held over the socket: they read and count as mapped ones, wait in line
+// with them, and come back when their process is killed; a restart of the daemon frees none.
+#include <gtest/gtest.h>
+
+#include <sys/wait.h>
+
+#include <chrono>
+#include <random>
+#include <thread>
+
+#include <cutwater/client.hpp>
+#include <cutwater/enter.hpp>
+
+#include "support/daemon_process.hpp"
+#include "support/raw_peer.hpp"
+
+namespace cutwater::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr char kConfig[] =
+    "limits: { api: { rate: 1/h, burst: 5 } }\n"
+    "breakers:\n"
+    "  fraud: {sliding-window-type: COUNT_BASED, sliding-window-size: 1,\n"
+    "    minimum-number-of-calls: 1, wait-duration-in-open-state: 1ms,\n"
+    "    permitted-number-of-calls-in-half-open-state: 1, probe-timeout: 10m}\n"
+    "bulkheads:\n"
+    "  gate: {max-concurrent-calls: 1, max-wait-duration: 10m}\n";
+
+class DaemonPlace : public testing::Test {
+ protected:
+  void SetUp() override { place.write_config(kConfig); }
+  void start(DaemonOptions options = {}) {
+    daemon = std::make_unique<DaemonProcess>(place, std::move(options));
+    ASSERT_TRUE(daemon->ready()) << daemon->log();
+  }
+  Client mapping() { return Client::open(place.address(), quiet()).value(); }
+  Client asking() { return Client::open(place.address() + "?ask", quiet()).value(); }
+  static ClientOptions quiet() {
+    ClientOptions options;
+    options.ask_timeout = 60s;
+    options.log = [](std::string_view) {};
+    return options;
+  }
+  static Bulkhead gate_of(Client& client) { return client.bulkhead("gate").value(); }
+  static bool held_by_nobody(Bulkhead& gate) {
+    return eventually([&] { return gate.use().in_use == 0; });
+  }
+
+  ScratchPlace place;
+  std::unique_ptr<DaemonProcess> daemon;
+};
+
+TEST_F(DaemonPlace, ARefusalReadsAsTheMappedOne) {
+  start({.arguments = {"--clock=stepped"}});
+  auto near = mapping(), far = asking();
+  Bulkhead mapped = gate_of(near), asked = gate_of(far);
+  EXPECT_EQ(far.bulkhead("gates").error().code(), Errc::UnknownName);
+  auto held = asked.try_enter();
+  ASSERT_TRUE(held);
+  EXPECT_FALSE(held.degraded());
+  EXPECT_TRUE(held->holds());
+  EXPECT_EQ(mapped.use().in_use, 1U);
+  EXPECT_EQ(asked.use().in_use, 1U);
+  EXPECT_EQ(asked.use().limit, 1U);
+  EXPECT_FALSE(asked.would_enter());
+
+  const auto one = mapped.try_enter(), other = asked.try_enter();
+
+  ASSERT_FALSE(one);
+  ASSERT_FALSE(other);
+  EXPECT_FALSE(other.degraded());
+  EXPECT_EQ(one.refusal().text(), other.refusal().text());
+  EXPECT_EQ(one.refusal().reason(), other.refusal().reason());
+  EXPECT_EQ(one.refusal().limit(), other.refusal().limit());
+  EXPECT_EQ(one.refusal().retry_after(), other.refusal().retry_after());
+  held->leave();
+  held->leave();
+  EXPECT_FALSE(held->holds());
+  EXPECT_TRUE(eventually([&] { return mapped.would_enter(); }));
+  { auto again = asked.try_enter(); EXPECT_TRUE(again); }
+  EXPECT_TRUE(held_by_nobody(mapped));
+  EXPECT_EQ(far.status().unreported, 0U);
+}
+
+TEST_F(DaemonPlace, MappedAndAskedWaitersHandOverToEachOther) {
+  start();
+  auto near = mapping(), far = asking();
+  Bulkhead mapped = gate_of(near), asked = gate_of(far);
+  const auto wait_behind = [](Bulkhead& holder, Bulkhead& waiter) {
+    auto held = holder.try_enter();
+    ASSERT_TRUE(held) << held.refusal().text();
+    std::thread thread([&] {
+      auto waited = waiter.enter();
+      EXPECT_TRUE(waited) << waited.refusal().text();
+    });
+    EXPECT_TRUE(eventually([&] { return holder.use().waiting == 1; }));
+    held->leave();
+    thread.join();
+    EXPECT_TRUE(held_by_nobody(holder));
+  };
+  wait_behind(mapped, asked);
+  wait_behind(asked, mapped);
+  wait_behind(asked, asked);
+  auto held = mapped.try_enter();
+  const auto full = asked.enter({.max_wait = 20ms});
+  EXPECT_EQ(full.refusal().reason(), Reason::Full);
+  EXPECT_GE(full.refusal().waited(), 20ms);
+  const auto late = asked.enter({.deadline = 20ms});
+  EXPECT_EQ(late.refusal().reason(), Reason::Expired);
+}
+
+TEST_F(DaemonPlace, OfManyThreadsNeverMoreThanOneIsIn) {
+  start();
+  auto near = mapping(), far = asking();
+  std::atomic<int> inside{0}, over{0}, done{0};
+  const auto work = [&](Client& client) {
+    Bulkhead gate = gate_of(client);
+    for (int i = 0; i < 100; ++i) {
+      auto held = gate.enter();
+      if (!held) { ADD_FAILURE() << held.refusal().text(); return; }
+      if (++inside != 1) ++over;
+      --inside;
+      ++done;
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) threads.emplace_back(work, std::ref(i % 2 == 0 ? near : far));
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(over, 0);
+  EXPECT_EQ(done, 400);
+  Bulkhead gate = gate_of(near);
+  EXPECT_TRUE(held_by_nobody(gate));
+}
+
+TEST_F(DaemonPlace, OfAKilledProcessPlaceAndProbeComeBack) {
+  start();
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    auto client = asking();
+    Bulkhead gate = gate_of(client);
+    Breaker fraud = client.breaker("fraud").value();
+    fraud.try_enter()->failed();
+    Call probe;
+    const bool fine = eventually([&] {
+      auto entered = fraud.try_enter();
+      if (!entered || !entered->is_probe()) return false;
+      probe = entered.take();
+      return true;
+    });
+    auto held = gate.try_enter();
+    const char word = fine && held ? 'y' : 'n';
+    if (write(ready[1], &word, 1) != 1) _exit(1);
+    for (;;) pause();
+  }
+  char word = 'n';
+  ASSERT_EQ(read(ready[0], &word, 1), 1);
+  ASSERT_EQ(word, 'y');
+  auto near = mapping();
+  Bulkhead gate = gate_of(near);
+  Breaker fraud = near.breaker("fraud").value();
+  EXPECT_EQ(gate.use().in_use, 1U);
+  EXPECT_FALSE(fraud.would_enter());
+
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+
+  EXPECT_TRUE(held_by_nobody(gate));
+  EXPECT_TRUE(eventually([&] { return fraud.would_enter(); }));
+  close(ready[0]);
+  close(ready[1]);
+}
+
+TEST_F(DaemonPlace, ARestartOfTheDaemonFreesNothingThatRuns) {
+  start();
+  auto far = asking();
+  Bulkhead asked = gate_of(far);
+  auto held = asked.try_enter();
+  ASSERT_TRUE(held);
+  daemon->kill(SIGKILL);
+  start();
+  auto near = mapping();
+  Bulkhead mapped = gate_of(near);
+  EXPECT_FALSE(mapped.try_enter()) << "kept for the grace";
+  EXPECT_TRUE(eventually([&] { return !asked.try_enter().degraded(); }));
+  EXPECT_FALSE(mapped.try_enter()) << "presented";
+
+  held->leave();
+
+  EXPECT_TRUE(held_by_nobody(mapped));
+  EXPECT_EQ(far.status().unreported, 0U);
+}
+
+TEST_F(DaemonPlace, OneAdmissionOverTheSocketTakesAllOrNone) {
+  start();
+  auto far = asking();
+  Bulkhead gate = gate_of(far);
+  Breaker fraud = far.breaker("fraud").value();
+  Limit api = far.limit("api").value();
+  {
+    auto entry = far.enter({.breaker = &fraud, .bulkhead = &gate, .limits = {{api, "k", 2}}});
+    ASSERT_TRUE(entry) << entry.text();
+    EXPECT_FALSE(entry.degraded());
+    const auto full = far.enter({.breaker = &fraud, .bulkhead = &gate, .limits = {{api, "k"}},
+                                 .max_wait = 0ms});
+    EXPECT_EQ(full.refused_by(), EnterPart::Bulkhead) << full.text();
+    EXPECT_EQ(api.peek("k", 0).remaining(), 3U);
+    entry.call().succeeded();
+  }
+  EXPECT_TRUE(held_by_nobody(gate));
+  const auto limited = far.enter({.breaker = &fraud, .bulkhead = &gate, .limits = {{api, "k", 4}}});
+  EXPECT_EQ(limited.refused_by(), EnterPart::Limit);
+  EXPECT_TRUE(held_by_nobody(gate));
+}
+
+TEST_F(DaemonPlace, AForkedChildGivesNothingOfItsParentBack) {
+  start();
+  auto far = asking();
+  Bulkhead gate = gate_of(far);
+  auto held = gate.try_enter();
+  ASSERT_TRUE(held);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    held->leave();
+    held = Placed{};
+    _exit(gate.use().in_use == 1 ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(gate.use().in_use, 1U);
+}
+
+/// Frames of random bytes and of messages with one byte changed: each is answered by an ERROR or by
+/// a plain answer, and nobody else is harmed.
+TEST_F(DaemonPlace, AThousandBadFramesHarmNobodyElse) {
+  start();
+  auto far = asking();
+  Bulkhead gate = gate_of(far);
+  auto held = gate.try_enter();
+  ASSERT_TRUE(held);
+  const unsigned seed = 20'261'130;
+  SCOPED_TRACE(seed);
+  std::mt19937 chance(seed);
+  wire::Enter enter;
+  enter.bulkhead = "gate";
+  enter.breaker = "fraud";
+  wire::OutcomeReport report;
+  report.ticket = std::string(48, 't');
+  report.outcome_class = "timeout";
+  const std::string good[] = {*wire::encode(enter), *wire::encode(wire::Outcome{{report}}),
+                              *wire::encode(wire::Present{{report.ticket}}),
+                              *wire::encode(wire::Cancel{1})};
+  const wire::MessageType types[] = {wire::MessageType::Enter, wire::MessageType::Outcome,
+                                     wire::MessageType::Present, wire::MessageType::Cancel};
+  std::optional<RawPeer> peer;
+  std::uint32_t request = 1;
+  for (int i = 0; i < 1'000; ++i) {
+    if (!peer) {
+      peer.emplace(place.socket());
+      wire::Hello hello = RawPeer::hello(wire::Want::Ask);
+      hello.features = wire::kFeatureRemember;
+      if (!peer->greet(hello)) {                     // too many failed ones of this uid a minute
+        peer.reset();
+        continue;
+      }
+      request = 1;
+    }
+    const std::size_t kind = chance() % 4;
+    std::string payload = good[kind];
+    payload[chance() % payload.size()] = static_cast<char>(chance());
+    if (chance() % 8 == 0) payload.assign(chance() % 64, static_cast<char>(chance()));
+    if (!peer->send_frame(types[kind], ++request, payload) || !peer->receive()) peer.reset();
+  }
+  EXPECT_EQ(gate.use().in_use, 1U) << "its holder still holds it";
+  held->leave();
+  EXPECT_TRUE(held_by_nobody(gate));
+  EXPECT_TRUE(daemon->running());
+}
+
+}  // namespace
+}  // namespace cutwater::test
