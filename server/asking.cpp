@@ -198,7 +198,8 @@ wire::Resolved Asking::resolve_limit(const std::string& name) const {
 /// Settings, and what the next caller would find: who may not look still may ask for its own.
 wire::Resolved Asking::resolve_breaker(const std::string& name) const {
   const shm::View& view = memory_.view();
-  const shm::BreakerRef ref = shm::find_breaker(view, name);
+  const shm::BreakerRef ref =
+      shm::resolve_breaker(view, name, shm::shared_stripe(view)).ref;
   shm::BreakerInfo info;
   if (ref.index == shm::kNoLine || !shm::read_breaker(view, ref.index, info)) {
     return unknown_name(nearest_name(name, memory_.publisher().breakers()));

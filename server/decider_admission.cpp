@@ -35,7 +35,7 @@ wire::Admission no_such(std::string_view what, std::string_view name,
 bool Decider::find_parts(const wire::Enter& asked, shm::EnterAsk& ask, wire::Admission& out) {
   const shm::View& view = memory_.view();
   if (asked.breaker) {
-    ask.breaker = shm::find_breaker(view, *asked.breaker);
+    ask.breaker = shm::resolve_breaker(view, *asked.breaker, stripe_).ref;
     if (ask.breaker.index == shm::kNoLine) {
       out = no_such("breaker", *asked.breaker, memory_.publisher().breakers());
       return false;

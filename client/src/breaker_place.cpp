@@ -9,12 +9,13 @@
 namespace cutwater::detail {
 
 bool BreakerPlace::is_there(const shm::View& view, std::string_view name) noexcept {
-  return shm::find_breaker(view, name).index != shm::kNoLine;
+  return shm::resolve_breaker(view, name, {}).ref.index != shm::kNoLine;
 }
 
 void BreakerPlace::resolve(std::string_view name) noexcept {
   const std::uint64_t current = view->current();
-  const shm::BreakerRef found = shm::find_breaker(*view, name);
+  // Of a pattern it is made at first use; beyond max-instances the pattern's own answers.
+  const shm::BreakerRef found = shm::resolve_breaker(*view, name, row_caller().stripe).ref;
   shm::BreakerInfo info;
   const bool there = found.index != shm::kNoLine && shm::read_breaker(*view, found.index, info);
   const std::uint64_t word = std::uint64_t{found.incarnation} << 32 | found.index;

@@ -202,6 +202,7 @@ void Reader::store_rows(const Record& record, const Target& target, Values& valu
 }
 
 bool Reader::claim_name(std::string_view section, const Child& named) {
+  if (section == "breakers" && rule::is_pattern_name(named.name)) return true;
   if (section != "limits" && named.name.find('*') != std::string::npos) {
     const std::string many(section);
     fail(named.key, named.path, "patterns make no " + many + " in this version; name each " +

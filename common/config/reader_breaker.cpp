@@ -158,6 +158,9 @@ void Reader::check_breaker(const Block& block, const MergedRows& merged,
                                         " is above the window of " + std::to_string(minimum) +
                                         " calls; cut to it");
   }
+  if (rule::is_pattern(settings) && merged.contains(row("idle"))) {
+    note("idle", "has no effect in this version: an instance stays as long as its pattern");
+  }
   if (const std::string remark = rule::remark(settings); !remark.empty()) {
     notes_.push_back({block.record.key, path, remark});
   }

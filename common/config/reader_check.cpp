@@ -128,7 +128,10 @@ void Reader::check_rules() {
 }
 
 void Reader::check_breakers() {
-  const std::uint64_t instances = config_.breakers.size();
+  std::uint64_t instances = 0;
+  for (const rule::BreakerSettings& one : config_.breakers) {
+    instances += rule::is_pattern(one) ? std::uint64_t{one.max_instances} + 1 : 1;
+  }
   if (config_.find_value("capacity.breakers") == nullptr ||
       instances <= config_.capacity.breakers) {
     return;

@@ -195,6 +195,7 @@ bool breaker_needs_tick(const View& view, std::uint32_t index) noexcept;
 /// What a reader sees of one breaker; reads only.
 struct BreakerInfo {
   bool used = false;
+  std::uint8_t kind = kBreakerNamed;
   std::uint32_t incarnation = 0;
   rule::BreakerNumbers numbers{};
   BreakerWord word;
@@ -239,7 +240,17 @@ rule::Listed listed_class(const View& view, BreakerRef ref, std::string_view nam
 /// What this breaker makes of a failure of that class.
 rule::ClassVerdict judge_class(const View& view, BreakerRef ref, std::string_view name) noexcept;
 
-/// The breaker of that name in the rules in force; index kNoLine when there is none.
+/// The breaker of that name in the rules in force, also one a pattern made; index kNoLine when
+/// there is none. Reads only.
 BreakerRef find_breaker(const View& view, std::string_view name) noexcept;
+
+struct ResolvedBreaker {
+  BreakerRef ref;                    ///< index kNoLine: no such name, and no pattern stands for it
+  bool shared = false;               ///< no place was left: the pattern's own, shared with others
+};
+/// The same, and makes the breaker where a pattern stands for the name and has a place left: for
+/// whoever is about to use it. Killed at any instruction: the next one finishes it.
+ResolvedBreaker resolve_breaker(const View& view, std::string_view name,
+                                StripeHandle stripe) noexcept;
 
 }  // namespace cutwater::shm

@@ -111,6 +111,12 @@ rule::BreakerWindow window_now(const BreakerParts& parts, std::uint32_t epoch,
 void breaker_name(const View& view, std::uint64_t current, std::uint32_t index, char* out,
                   std::size_t size) noexcept;
 
+/// The record at this line; nullptr: outside the breaker memory. Hash 0: no name has the place.
+BreakerInstance* instance_at(const View& view, std::uint32_t line) noexcept;
+std::uint64_t instance_hash(const View& view, std::uint32_t line) noexcept;
+std::uint64_t instance_hash_of(std::string_view name) noexcept;
+void instance_name(const View& view, std::uint32_t line, char* out, std::size_t size) noexcept;
+
 struct ProbeTake {
   enum class Found : std::uint8_t { Taken, EnterAgain, NoneFree } found = Found::NoneFree;
   Word16 ticket;

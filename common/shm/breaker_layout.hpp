@@ -35,10 +35,14 @@ inline constexpr std::uint32_t kBreakerUsers = rule::kMaxBreakerUsers;  ///< rec
 inline constexpr std::uint32_t kHangingCells = 256;     ///< calls in flight of one breaker
 inline constexpr std::uint32_t kRingSpare = 8;          ///< cells of a ring beyond its window
 
+/// What a BreakerConfig is of: a name; a pattern, whose own breaker is shared by the names that find
+/// no place; a place that a name may get at first use.
+inline constexpr std::uint8_t kBreakerNamed = 0, kBreakerPattern = 1, kBreakerInstance = 2;
+
 /// One breaker as configured; in the image, by breaker index.
 struct BreakerConfig {
   std::uint8_t used;                 ///< 0 = this entry is free
-  std::uint8_t pad_a;
+  std::uint8_t kind;                 ///< kBreakerNamed, kBreakerPattern, kBreakerInstance
   std::uint16_t users;               ///< user records, kBreakerUsers or 0
   std::uint32_t incarnation;         ///< changes when the index is given to another name
   std::uint32_t ring;                ///< line of the ring: head and cells
@@ -49,7 +53,9 @@ struct BreakerConfig {
   std::uint32_t hanging_cells;       ///< line of the cells of calls in flight, or kNoLine
   std::uint32_t hanging_count;
   std::uint32_t window_kept;         ///< COUNT: N that the ring's outcomes were collected under
-  std::uint8_t pad_b[16];
+  std::uint32_t pattern;             ///< of an instance: index of its pattern's own breaker
+  std::uint32_t instance;            ///< line of the BreakerInstance of a pattern or an instance
+  std::uint8_t pad_b[8];
   rule::BreakerNumbers numbers;      ///< at 56
 };
 static_assert(sizeof(BreakerConfig) == 192 && std::is_standard_layout_v<BreakerConfig>);
@@ -313,6 +319,17 @@ constexpr Word16 pack_view(const UserView& v) noexcept {
           static_cast<std::uint64_t>(v.deadline_ns)};
 }
 
+/// Who a place of a pattern belongs to; in the breaker memory, two lines.
+struct BreakerInstance {
+  Word16 identity;                   ///< lo = hash of the name, 0 = free; hi = 0
+  /// Of the pattern's own: lo = creations so far:32 | place:32, hi = hash of the name that gets the
+  /// place, 0 = no creation is under way.
+  Word16 create;
+  std::uint64_t name[8];             ///< its bytes and a 0; the first word is written last
+  std::uint8_t pad[32];
+};
+static_assert(sizeof(BreakerInstance) == 128);
+
 /// Counters of one breaker in one stripe, and how long its calls took.
 enum class BreakerCounter : std::uint8_t {
   Success = 0, Failure = 1, Ignored = 2, Cancelled = 3, Stale = 4, SlowSuccess = 5,
@@ -320,6 +337,7 @@ enum class BreakerCounter : std::uint8_t {
   RefusedProcess = 11, RefusedDegraded = 12, ProbesExpired = 13, ProbesReclaimed = 14,
   LocalFaults = 15, ProbesGranted = 16, Hinted = 17, Untracked = 18, GrantedOff = 19,
   DurationUs = 20, HangingReclaimed = 21,
+  BeyondInstances = 22,              ///< of a pattern: names that found no place of their own
   FirstClass = 32,                   ///< 32..63: failures by class
 };
 inline constexpr std::size_t kBreakerCounters = 64;

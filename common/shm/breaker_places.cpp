@@ -17,7 +17,9 @@ std::uint64_t breaker_memory_needed(const std::vector<rule::BreakerSettings>& br
     const std::uint64_t one = std::uint64_t{ring_lines(n)} + probe_lines(n) + kUserLines +
                               (n.span_slot_ns != 0 ? kSpanLines : 0) +
                               (counts_hanging(n) ? kHangingLines : 0);
-    lines += one * (rule::is_pattern(settings) ? settings.max_instances : 1);
+    lines += rule::is_pattern(settings)
+                 ? (one + kInstanceLines) * (std::uint64_t{settings.max_instances} + 1)
+                 : one;
   }
   return lines * kCacheLine;
 }
@@ -85,7 +87,28 @@ Result<void> BreakerPublisher::place_hanging(BreakerConfig& c, const rule::Break
 }
 
 Result<std::uint32_t> BreakerPublisher::take_lines(std::uint32_t count) {
-  std::vector<Lines> used = taken_;
+  if (!used_lines_) find_used_lines();
+  std::vector<Lines>& used = *used_lines_;
+  std::uint32_t at = 0;
+  auto place = used.begin();
+  for (; place != used.end(); ++place) {
+    if (place->first >= at && place->first - at >= count) break;
+    at = std::max(at, place->first + place->count);
+  }
+  if (at > view_.breaker_lines || view_.breaker_lines - at < count) {
+    return Error{Errc::Busy,
+                 "windows and probes of breakers that were changed or removed keep their places "
+                 "for an hour, and no room is left; raise capacity.breaker-memory (now " +
+                     std::to_string(std::uint64_t{view_.breaker_lines} * kCacheLine) +
+                     " bytes) and restart, or wait"};
+  }
+  used.insert(place, {at, count});
+  return at;
+}
+
+/// Nothing becomes free while one apply() runs: what it gives up rests.
+void BreakerPublisher::find_used_lines() {
+  std::vector<Lines>& used = used_lines_.emplace();
   for (const Resting& r : resting_next_) {
     if (r.until > now_) used.push_back(r.lines);
   }
@@ -97,23 +120,10 @@ Result<std::uint32_t> BreakerPublisher::take_lines(std::uint32_t count) {
     used.push_back({c.user_records, kUserLines});
     if (c.span_ring != kNoLine) used.push_back({c.span_ring, kSpanLines});
     if (c.hanging_cells != kNoLine) used.push_back({c.hanging_cells, kHangingLines});
+    if (c.kind != kBreakerNamed) used.push_back({c.instance, kInstanceLines});
   }
   std::sort(used.begin(), used.end(),
             [](const Lines& a, const Lines& b) { return a.first < b.first; });
-  std::uint32_t at = 0;
-  for (const Lines& lines : used) {
-    if (lines.first >= at && lines.first - at >= count) break;
-    at = std::max(at, lines.first + lines.count);
-  }
-  if (at > view_.breaker_lines || view_.breaker_lines - at < count) {
-    return Error{Errc::Busy,
-                 "windows and probes of breakers that were changed or removed keep their places "
-                 "for an hour, and no room is left; raise capacity.breaker-memory (now " +
-                     std::to_string(std::uint64_t{view_.breaker_lines} * kCacheLine) +
-                     " bytes) and restart, or wait"};
-  }
-  taken_.push_back({at, count});
-  return at;
 }
 
 void BreakerPublisher::rest(Lines lines, std::int64_t now) {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <set>
 
+#include "rule/breaker_pattern.hpp"
 #include "shm/breaker_detail.hpp"
 #include "shm/breaker_places.hpp"
 
@@ -24,7 +25,27 @@ bool other_half_open(const rule::BreakerNumbers& a, const rule::BreakerNumbers& 
          a.half_open_value != b.half_open_value;
 }
 
+/// Name of place `i` of a pattern in the image: no name of an operator has such characters.
+std::string place_name(const std::string& pattern, std::uint32_t i) {
+  return "*" + std::to_string(rule::name_hash(pattern)) + "#" + std::to_string(i);
+}
+
 }  // namespace
+
+/// Each breaker, and each place of each pattern behind the pattern's own.
+std::vector<BreakerPublisher::Wanted> BreakerPublisher::expand(
+    const std::vector<rule::BreakerSettings>& breakers) {
+  std::vector<Wanted> all;
+  for (const rule::BreakerSettings& settings : breakers) {
+    const bool pattern = rule::is_pattern(settings);
+    all.push_back({settings, pattern ? kBreakerPattern : kBreakerNamed, {}});
+    for (std::uint32_t i = 0; pattern && i < settings.max_instances; ++i) {
+      all.push_back({settings, kBreakerInstance, settings.name});
+      all.back().settings.name = place_name(settings.name, i);
+    }
+  }
+  return all;
+}
 
 BreakerConfig& BreakerPublisher::config(std::uint32_t index) noexcept {
   return reinterpret_cast<BreakerConfig*>(image_ + view_.image_breakers_offset)[index];
@@ -38,21 +59,24 @@ std::string_view BreakerPublisher::name_at(std::uint32_t index) noexcept {
 
 Result<void> BreakerPublisher::check(const std::vector<rule::BreakerSettings>& breakers) const {
   std::set<std::string_view> names;
+  std::uint64_t count = 0;
   for (const rule::BreakerSettings& settings : breakers) {
     if (auto fine = rule::check(settings); !fine) return fine;
     if (!names.insert(settings.name).second) {
       return Error{Errc::InvalidArgument,
                    "breaker '" + settings.name + "' is given twice; keep one"};
     }
-    if (rule::is_pattern(settings)) {
-      return Error{Errc::Unsupported, "breaker '" + settings.name +
-                                          "': patterns make no breakers in this version; name "
-                                          "each of them"};
+    count += rule::is_pattern(settings) ? std::uint64_t{settings.max_instances} + 1 : 1;
+    for (const rule::BreakerSettings& other : breakers) {
+      if (&other == &settings || !rule::patterns_clash(settings.name, other.name)) continue;
+      return Error{Errc::InvalidArgument,
+                   "breaker '" + settings.name + "': '" + other.name +
+                       "' stands for the same names and is as long; make one of them longer"};
     }
   }
-  if (breakers.size() > view_.breaker_count) {
+  if (count > view_.breaker_count) {
     return Error{Errc::InvalidArgument,
-                 std::to_string(breakers.size()) + " breakers, but memory was reserved for " +
+                 std::to_string(count) + " breakers, but memory was reserved for " +
                      std::to_string(view_.breaker_count) +
                      "; set capacity.breakers to at least that number and restart"};
   }
@@ -75,28 +99,31 @@ Result<BreakerChanges> BreakerPublisher::apply(std::uint8_t* image,
   now_ = now;
   moved_.clear();
   rejudged_.clear();
-  taken_.clear();
+  used_lines_.reset();
   resting_next_ = resting_;
   resting_index_next_ = resting_index_;
   if (auto fine = check(breakers); !fine) return fine.error();
   BreakerChanges changes;
+  const std::vector<Wanted> all = expand(breakers);
   std::set<std::string_view> wanted;
-  for (const rule::BreakerSettings& settings : breakers) wanted.insert(settings.name);
+  for (const Wanted& one : all) wanted.insert(one.settings.name);
   for (std::uint32_t i = 0; i < view_.breaker_count; ++i) {
     if (config(i).used == 0 || wanted.count(name_at(i)) != 0) continue;
+    changes.removed += config(i).kind != kBreakerInstance;
     remove(i, now);
-    ++changes.removed;
   }
-  for (const rule::BreakerSettings& settings : breakers) {
+  for (const Wanted& one : all) {
+    const rule::BreakerSettings& settings = one.settings;
     const std::uint32_t index = index_of(settings.name);
+    const std::uint32_t counts = one.kind != kBreakerInstance ? 1 : 0;
     if (index == kNone) {
-      if (auto added = add(settings, now); !added) return added.error();
-      ++changes.added;
+      if (auto added = add(one, now); !added) return added.error();
+      changes.added += counts;
       continue;
     }
     auto changed = change(index, settings, now);
     if (!changed) return changed.error();
-    ++(*changed ? changes.changed : changes.unchanged);
+    (*changed ? changes.changed : changes.unchanged) += counts;
     write_classes(index, settings);
   }
   return changes;
@@ -161,13 +188,15 @@ void BreakerPublisher::remove(std::uint32_t index, std::int64_t now) {
   rest({c.user_records, kUserLines}, now);
   if (c.span_ring != kNoLine) rest({c.span_ring, kSpanLines}, now);
   if (c.hanging_cells != kNoLine) rest({c.hanging_cells, kHangingLines}, now);
+  if (c.kind != kBreakerNamed) rest({c.instance, kInstanceLines}, now);
   const std::uint32_t incarnation = c.incarnation + 1;
   c = {};
   c.incarnation = incarnation;                       // calls of the old name are told at once
   resting_index_next_.push_back({index, now + kBreakerRestNs});
 }
 
-Result<void> BreakerPublisher::add(const rule::BreakerSettings& settings, std::int64_t now) {
+Result<void> BreakerPublisher::add(const Wanted& wanted, std::int64_t now) {
+  const rule::BreakerSettings& settings = wanted.settings;
   const std::uint32_t index = free_index(settings.name, now);
   if (index == kNone) {
     return Error{Errc::Busy,
@@ -181,12 +210,21 @@ Result<void> BreakerPublisher::add(const rule::BreakerSettings& settings, std::i
   BreakerConfig c{};
   c.used = 1;
   c.incarnation = config(index).incarnation + 1;
-  c.span_ring = c.hanging_cells = kNoLine;
+  c.kind = wanted.kind;
+  c.pattern = wanted.kind == kBreakerInstance ? index_of(wanted.pattern) : kNoLine;
+  c.span_ring = c.hanging_cells = c.instance = kNoLine;
   c.numbers = n;
   if (auto placed = place_ring(c, n, epoch, now); !placed) return placed;
   if (auto placed = place_span(c, n, epoch, now); !placed) return placed;
   if (auto placed = place_probes(c, n, epoch); !placed) return placed;
   if (auto placed = place_hanging(c, n, epoch); !placed) return placed;
+  if (c.kind != kBreakerNamed) {
+    auto line = take_lines(kInstanceLines);
+    if (!line) return line.error();
+    c.instance = *line;
+    std::memset(view_.breaker_memory + std::uint64_t{*line} * kCacheLine, 0,
+                std::size_t{kInstanceLines} * kCacheLine);
+  }
   auto users = take_lines(kUserLines);
   if (!users) return users.error();
   c.user_records = *users;

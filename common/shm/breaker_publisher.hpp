@@ -18,6 +18,7 @@
 // Thread safety: one thread. Allocates; never on a decision path.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,7 +46,7 @@ class BreakerPublisher {
 
   /// Makes `image` (private, image_length bytes, as in force) name exactly these breakers.
   /// InvalidArgument: a setting out of range, a name twice, or more than was reserved, naming the
-  /// number to set. Unsupported: a pattern. Busy: places still rest.
+  /// number to set. Busy: places still rest.
   Result<BreakerChanges> apply(std::uint8_t* image,
                                const std::vector<rule::BreakerSettings>& breakers,
                                std::int64_t now);
@@ -59,6 +60,11 @@ class BreakerPublisher {
   struct Lines { std::uint32_t first, count; };
   struct Resting { Lines lines; std::int64_t until; };
   struct RestingIndex { std::uint32_t index; std::int64_t until; };
+  struct Wanted {
+    rule::BreakerSettings settings;
+    std::uint8_t kind;               ///< kBreakerNamed, ...
+    std::string pattern;             ///< of a place: whose
+  };
   struct Moved { std::uint32_t index; RingView from; std::uint64_t copied; };
 
   BreakerConfig& config(std::uint32_t index) noexcept;
@@ -66,11 +72,12 @@ class BreakerPublisher {
   void write_classes(std::uint32_t index, const rule::BreakerSettings& settings) noexcept;
   std::string_view name_at(std::uint32_t index) noexcept;
 
+  static std::vector<Wanted> expand(const std::vector<rule::BreakerSettings>& breakers);
   Result<void> check(const std::vector<rule::BreakerSettings>& breakers) const;
   std::uint32_t index_of(std::string_view wanted) noexcept;
   std::uint32_t free_index(std::string_view wanted, std::int64_t now) noexcept;
   void remove(std::uint32_t index, std::int64_t now);
-  Result<void> add(const rule::BreakerSettings& settings, std::int64_t now);
+  Result<void> add(const Wanted& wanted, std::int64_t now);
   Result<bool> change(std::uint32_t index, const rule::BreakerSettings& settings,
                       std::int64_t now);
   Result<void> place_ring(BreakerConfig& c, const rule::BreakerNumbers& n, std::uint32_t epoch,
@@ -82,6 +89,7 @@ class BreakerPublisher {
   Result<void> place_hanging(BreakerConfig& c, const rule::BreakerNumbers& n,
                              std::uint32_t epoch);
   Result<std::uint32_t> take_lines(std::uint32_t count);
+  void find_used_lines();
   void rest(Lines lines, std::int64_t now);
   RingView ring_view(std::uint32_t line, std::uint64_t mask) const noexcept;
   void begin_head(std::uint32_t index, const rule::BreakerSettings& settings) noexcept;
@@ -92,7 +100,7 @@ class BreakerPublisher {
   std::vector<rule::BreakerSettings> settings_;
   std::vector<Resting> resting_, resting_next_;
   std::vector<RestingIndex> resting_index_, resting_index_next_;
-  std::vector<Lines> taken_;                 ///< by this apply()
+  std::optional<std::vector<Lines>> used_lines_;   ///< of this apply(), in order of places
   std::vector<Moved> moved_;
   std::vector<std::uint32_t> rejudged_;      ///< breakers whose half-open rule changed
 };

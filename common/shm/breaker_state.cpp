@@ -158,6 +158,9 @@ bool read_parts(const View& view, std::uint32_t index, BreakerParts& out) noexce
     copy_config(config_at(view, out.current, index), out.config);
     if (view.current() != out.current) continue;
     if (out.config.used == 0) return false;
+    if (out.config.kind == kBreakerInstance && instance_hash(view, out.config.instance) == 0) {
+      return false;                                  // a place that no name has yet
+    }
     if (locate(view, out)) return true;
     count_damage(view);
     return false;
@@ -277,6 +280,10 @@ NextState closed_again(const BreakerParts& parts, std::int64_t now) noexcept {
 
 void breaker_name(const View& view, std::uint64_t current, std::uint32_t index, char* out,
                   std::size_t size) noexcept {
+  const BreakerConfig& config = config_at(view, current, index);
+  if (read_once(config.kind) == kBreakerInstance) {
+    return instance_name(view, read_once(config.instance), out, size);
+  }
   const auto* names = reinterpret_cast<const NameRecord*>(view.image[current & kCurrentImageBit] +
                                                           view.image_breaker_names_offset);
   const NameRecord& name = names[index];
@@ -336,10 +343,17 @@ BreakerRef find_breaker(const View& view, std::string_view wanted) noexcept {
     for (std::uint32_t i = 0; i < view.breaker_count; ++i) {
       const BreakerConfig& config = config_at(view, current, i);
       if (read_once(config.used) == 0) continue;
+      if (read_once(config.kind) == kBreakerInstance) {
+        const std::uint64_t hash = instance_hash(view, read_once(config.instance));
+        if (hash != instance_hash_of(wanted)) continue;
+        if (found.index == kNoLine) found = {i, read_once(config.incarnation)};
+        continue;                                    // an exact name beats it
+      }
       char name[sizeof(NameRecord::text) + 1];
       breaker_name(view, current, i, name, sizeof name);
-      if (wanted == name) found = {i, read_once(config.incarnation)};
-      if (found.index != kNoLine) break;
+      if (wanted != name) continue;
+      found = {i, read_once(config.incarnation)};
+      break;
     }
     if (view.current() == current) return found;
   }

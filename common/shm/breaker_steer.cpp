@@ -159,6 +159,7 @@ bool read_breaker(const View& view, std::uint32_t index, BreakerInfo& out) noexc
   out = {};
   if (!read_parts(view, index, parts)) return false;
   out.used = true;
+  out.kind = parts.config.kind;
   out.incarnation = parts.config.incarnation;
   out.numbers = parts.numbers();
   out.now_ns = view.clock.now();

@@ -160,5 +160,33 @@ TEST_F(BreakerUserStep, TickThatFreesADeadUser) {
                               }});
 }
 
+TEST_F(BreakerUserStep, APatternMakesABreaker) {
+  rule::BreakerSettings pattern = settings();
+  pattern.name = "bank-*";
+  pattern.max_instances = 3;
+  WorldOptions options;
+  options.breakers = 6;
+  options.breaker_memory = 2 * shm::breaker_memory_needed({pattern});
+  World world({}, options);
+  world.publisher().set_breakers({pattern});
+  ASSERT_TRUE(world.publisher().publish({}, 0));
+  const auto resolve = [&](std::string_view name) {
+    return shm::resolve_breaker(world.view(), name, shm::shared_stripe(world.view()));
+  };
+  kill_everywhere(world, {"a name's first use",
+                          [&](World&) { resolve("bank-a"); },
+                          [&](World&) { resolve("bank-new"); },
+                          [&](World&, bool) {
+                            const shm::ResolvedBreaker other = resolve("bank-c");
+                            const shm::ResolvedBreaker made = resolve("bank-new");
+                            EXPECT_NE(made.ref.index, other.ref.index);
+                            EXPECT_FALSE(made.shared || other.shared);
+                            shm::BreakerInfo info;
+                            ASSERT_TRUE(shm::read_breaker(world.view(), made.ref.index, info));
+                            EXPECT_STREQ(info.name, "bank-new");
+                            EXPECT_TRUE(resolve("bank-d").shared);   // no place was lost or doubled
+                          }});
+}
+
 }  // namespace
 }  // namespace cutwater::test

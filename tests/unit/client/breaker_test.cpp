@@ -149,6 +149,35 @@ TEST_F(ClientBreaker, AHintOpensForAsLongAsTheDependencySaid) {
   EXPECT_EQ(fraud.try_enter().refusal().retry_after(), 7s + 1ns);
 }
 
+TEST_F(ClientBreaker, ARetryAfterOpensWhereThatIsConfiguredAndItsClassMayCarryOne) {
+  start("breakers:\n  fraudCheck: { open-on-retry-after: true }\n  plain: {}\n");
+  Breaker plain = breaker("plain"), fraud = breaker();
+  plain.try_enter()->failed("http-503", {}, 7s);
+  EXPECT_EQ(plain.state(), BreakerStatus::Closed);
+  fraud.try_enter()->failed("timeout", {}, 7s);
+  fraud.try_enter()->failed("http-503");
+  EXPECT_EQ(fraud.state(), BreakerStatus::Closed);
+  fraud.try_enter()->failed("http-503", {}, 7s);
+  EXPECT_EQ(fraud.try_enter().refusal().retry_after(), 7s);
+}
+
+TEST_F(ClientBreaker, APatternMakesABreakerForEachNameItIsAskedFor) {
+  start("capacity: { breakers: 16 }\nbreakers:\n  \"bank-*\": { max-instances: 2, "
+        "consecutive-failures: 2 }\n");
+  Breaker a = breaker("bank-a"), b = breaker("bank-b");
+  for (int i = 0; i < 2; ++i) a.try_enter()->failed("timeout");
+  EXPECT_FALSE(a.try_enter());
+  EXPECT_TRUE(b.try_enter());
+  EXPECT_EQ(breaker("bank-a").state(), BreakerStatus::Open);
+  EXPECT_EQ(info("bank-a").word.state, rule::BreakerState::Open);
+  Breaker c = breaker("bank-c"), d = breaker("bank-d");   // no place left: they share one
+  for (int i = 0; i < 2; ++i) c.try_enter()->failed("timeout");
+  EXPECT_FALSE(d.try_enter());
+  auto unknown = client->breaker("shop");
+  ASSERT_FALSE(unknown);
+  EXPECT_NE(unknown.error().text().find("bank-"), std::string::npos) << unknown.error().text();
+}
+
 TEST_F(ClientBreaker, RunReportsValuesAndExceptions) {
   Breaker fraud = breaker();
   auto value = fraud.run([] { return 7; });

@@ -257,13 +257,24 @@ TEST(Breakers, AChainOfBasesHasAnEndAndNoCircle) {
   EXPECT_EQ(errors_of(chain + "  b9: { base-config: b8 }\n").size(), 1U);
 }
 
-TEST(Breakers, WhatThisVersionDoesNotBuildIsAnErrorWithItsPlace) {
-  const std::string refusal = ": patterns make no breakers in this version; name each breaker";
-  EXPECT_EQ(errors_of("breakers:\n  \"bank-*\": { max-instances: 20, idle: 10m }\n"
-                      "  x: {}\n  \"a*b*\": {}\n  \"*\": { abstract: true }\n"),
-            (Lines{"cutwater.yaml:2:3: breakers.bank-*" + refusal,
-                   "cutwater.yaml:4:3: breakers.a*b*" + refusal,
-                   "cutwater.yaml:5:3: breakers.*" + refusal}));
+TEST(Breakers, APatternIsOneBlockForManyNames) {
+  const Config config = config_of(
+      "breakers:\n  \"bank-*\": { max-instances: 20, min-processes: 2 }\n  x: {}\n");
+  ASSERT_EQ(config.breakers.size(), 2U);
+  EXPECT_EQ(config.breakers[0].name, "bank-*");
+  EXPECT_EQ(config.breakers[0].max_instances, 20U);
+  EXPECT_EQ(errors_of("breakers:\n  \"bank-*\": {}\n"),   // 64 places and its own
+            Lines{"cutwater.yaml:1:1: breakers: 65 breakers do not fit capacity.breakers, which is "
+                  "64; set capacity.breakers to at least 65"});
+}
+
+TEST(Breakers, PatternsThatCannotBeToldApartAreAnErrorWithItsPlace) {
+  EXPECT_EQ(errors_of("breakers:\n  \"bank-*\": { max-instances: 2 }\n"
+                      "  \"*k-one\": { max-instances: 2 }\n"),
+            Lines{"cutwater.yaml:3:3: breakers.*k-one: matches the same names as 'bank-*' (2:3), "
+                  "and neither is longer; make one longer"});
+  EXPECT_EQ(errors_of("breakers:\n  \"a*b*\": {}\n").size(), 1U);
+  EXPECT_EQ(errors_of("breakers:\n  \"*\": {}\n").size(), 1U);
 }
 
 TEST(Breakers, HangingCallsNeedTheSlowThreshold) {

@@ -130,17 +130,6 @@ TEST(BreakerReload, MoreThanWasReservedIsRefusedWithTheNumberToSet) {
   EXPECT_EQ(w.run("S"), "S");                        // the old one is whole
 }
 
-TEST(BreakerReload, WhatThisVersionDoesNotDoIsRefusedAndNotIgnored) {
-  BreakerWorld w(count_breaker());
-  rule::BreakerSettings pattern = count_breaker();
-  pattern.name += "*";
-  w.world().publisher().set_breakers({pattern});
-  const auto refused = w.world().publisher().publish({}, 0);
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code(), Errc::Unsupported) << refused.error().text();
-  EXPECT_EQ(w.run("S"), "S");
-}
-
 TEST(BreakerReload, FreedPlacesRestForAnHour) {
   rule::BreakerSettings settings = count_breaker({100, 5, 2});
   WorldOptions options;
