@@ -36,8 +36,7 @@ void count(const Prepared& list, bool allowed, const shm::AdmitAnswer& answer) n
     const DecisionData& one = answer.item[i];
     // One that would have granted is no decision of its limit when another one refused.
     if (list.ask[i].cost == 0 || (!allowed && one.reason == Reason::Allowed)) continue;
-    shm::count_answer(detail::counter_for(*list.state[i]).stripe, list.ask[i].limit.index,
-                      list.ask[i].cost, one);
+    detail::count_admitted(*list.state[i], list.ask[i], one);
   }
 }
 

@@ -38,22 +38,34 @@ void count_flags(const ThreadCounter& counter, std::uint32_t limit,
                  const DecisionData& out) noexcept;
 
 /// Rare: count() for a thread without a stripe of its own.
-void count_shared(const ThreadCounter& counter, std::uint32_t limit, std::uint64_t cost,
+[[nodiscard]] bool count_shared(const ThreadCounter& counter, std::uint32_t limit, std::uint64_t cost,
                   const DecisionData& out) noexcept;
 
-/// Counts an answer of limit number `limit`.
-[[gnu::always_inline]] inline void count(const ThreadCounter& counter, std::uint32_t limit,
-                                         std::uint64_t cost, const DecisionData& out) noexcept {
+/// Counts an answer of limit number `limit`. True: note_sample() is to have it.
+[[nodiscard, gnu::always_inline]] inline bool count(const ThreadCounter& counter,
+                                                    std::uint32_t limit, std::uint64_t cost,
+                                                    const DecisionData& out) noexcept {
   const shm::StripeHandle stripe = counter.stripe;
   if (stripe.shared) [[unlikely]] return count_shared(counter, limit, cost, out);
+  std::uint64_t number;
   if (out.reason == Reason::Allowed) {
-    stripe.add(limit, shm::LimitCounter::Allowed, 1);
+    number = stripe.add(limit, shm::LimitCounter::Allowed, 1);
     stripe.add(limit, shm::LimitCounter::Tokens, cost);
   } else {
-    stripe.add(limit, shm::LimitCounter::Refused, 1);
+    number = stripe.add(limit, shm::LimitCounter::Refused, 1);
   }
   if (out.flags != 0) [[unlikely]] count_flags(counter, limit, out);
+  return is_sampled(number, counter.sample_below);
 }
+
+/// Rare: note_sample() of an answer.
+[[gnu::cold, gnu::noinline]] void note_answer(const LimitState& state, std::uint32_t limit,
+                                              const shm::AskedKey& key,
+                                              const DecisionData& out) noexcept;
+
+/// Rare: counts an answer of shm/admit.hpp, and notes it when it is sampled. ask.cost is over 0.
+void count_admitted(const LimitState& state, const shm::AdmitAsk& ask,
+                    const DecisionData& out) noexcept;
 
 /// Rules changed since this limit was last looked at? Then what is cached of it is read again.
 inline void notice_reload(LimitState& state) noexcept {
@@ -85,8 +97,8 @@ void decide_specially(LimitState& state, shm::AskedKey key, std::uint64_t cost,
 
 /// The charge alone, and its counting.
 /// False: the limit turned out to be special, and nothing was done: decide_specially().
-bool decide_plainly(LimitState& state, shm::KeyHash key, std::uint64_t cost, std::uint64_t& hint,
-                    DecisionData& out) noexcept;
+bool decide_plainly(LimitState& state, const shm::AskedKey& key, std::uint64_t cost,
+                    std::uint64_t& hint, DecisionData& out) noexcept;
 
 /// True: a decision of this limit is just a charge. False: decide_closely().
 [[gnu::always_inline]] inline bool is_plain(const LimitState& state) noexcept {
@@ -117,10 +129,10 @@ template <class HashKey>
   if (!is_plain(state)) [[unlikely]] {
     if (is_away(state)) return hash_key.elsewhere(cost, answer);
     key = hash_key();
-    if (spend_last_lease(state, key, cost, out) || decide_closely(state, key, cost, hint, out)) {
-      return;
-    }
-    return decide_specially(state, {key, hash_key.bytes()}, cost, out);
+    if (spend_last_lease(state, key, cost, out)) return;
+    const shm::AskedKey asked{key, hash_key.bytes()};
+    if (decide_closely(state, asked, cost, hint, out)) return;
+    return decide_specially(state, asked, cost, out);
   }
   const ThreadCounter& counter = counter_for(state);
   const std::int64_t t = view.clock.now();
@@ -135,7 +147,9 @@ template <class HashKey>
   }
   out.owner = &state;
   out.decided_by = state.decided_by;
-  if (answered) [[likely]] count(counter, index, cost, out);
+  if (answered && count(counter, index, cost, out)) [[unlikely]] {
+    note_answer(state, index, {key, hash_key.bytes()}, out);
+  }
 }
 
 /// A look, the answer to a cost of 0 too: writes nothing, counts nothing. Fills all of `out`.

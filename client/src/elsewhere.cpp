@@ -132,7 +132,7 @@ void key_elsewhere(LimitState& state, shm::KeyHash hash, const KeyText* text, st
   std::uint64_t hint = shm::kNoSlot;
   const shm::AskedKey asked{hash, {}};
   if (cost == 0 || kind == AskKind::Look) return look(*there, asked, cost, hint, out.data());
-  if (decide_closely(*there, hash, cost, hint, out.data())) return;
+  if (decide_closely(*there, asked, cost, hint, out.data())) return;
   decide_specially(*there, asked, cost, out.data());
 }
 

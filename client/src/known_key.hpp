@@ -40,13 +40,13 @@ struct KnownCounters {
   std::uint64_t* value = nullptr;      ///< of the limit
   bool shared = true;
 
-  [[gnu::always_inline]] void add(shm::LimitCounter which, std::uint64_t n) const noexcept {
+  /// Returns the count with it.
+  [[gnu::always_inline]] std::uint64_t add(shm::LimitCounter which,
+                                           std::uint64_t n) const noexcept {
     std::uint64_t* const place = value + static_cast<int>(which);
-    if (shared) [[unlikely]] {
-      __atomic_fetch_add(place, n, __ATOMIC_RELAXED);      // a count, nothing is read because of it
-    } else {
-      shm::add_alone(place, n);
-    }
+    // relaxed: a count, nothing is read because of it.
+    if (shared) [[unlikely]] return __atomic_add_fetch(place, n, __ATOMIC_RELAXED);
+    return shm::add_alone(place, n);
   }
 };
 
@@ -90,11 +90,12 @@ static_assert(offsetof(DecisionNumbers, reason) == 0 && offsetof(DecisionNumbers
   return true;
 }
 
-/// Decides and counts. `hi`: second half of the key's hash. False: nothing was done, and `out` is
-/// not an answer.
+/// Decides and counts. `hi`: second half of the key's hash; `number`: the count with this decision,
+/// for is_sampled(). False: nothing was done, and neither `out` nor `number` is an answer.
 [[gnu::always_inline]] inline bool decide_known(const LimitState& state, const std::uint64_t& hi,
                                                 std::uint64_t hint, std::uint64_t cost_tokens,
-                                                DecisionData& out) noexcept {
+                                                DecisionData& out,
+                                                std::uint64_t& number) noexcept {
   const PlainRule& rule = state.plain;
   const std::uint64_t c = shm::read_once(rule.current);
   KnownCounters counters;
@@ -139,7 +140,7 @@ static_assert(offsetof(DecisionNumbers, reason) == 0 && offsetof(DecisionNumbers
     out.level = y;
     Word16 word{lo, static_cast<std::uint64_t>(tat)};
     if (!cas16(slot, word, {lo, static_cast<std::uint64_t>(y)})) [[unlikely]] return false;
-    counters.add(shm::LimitCounter::Allowed, 1);
+    number = counters.add(shm::LimitCounter::Allowed, 1);
     counters.add(shm::LimitCounter::Tokens, cost_tokens);
     return true;
   }
@@ -149,7 +150,7 @@ static_assert(offsetof(DecisionNumbers, reason) == 0 && offsetof(DecisionNumbers
   out.reason = Reason::Limit;
   out.receipt = Receipt::None;
   out.level = eff;
-  counters.add(shm::LimitCounter::Refused, 1);
+  number = counters.add(shm::LimitCounter::Refused, 1);
   return true;
 }
 

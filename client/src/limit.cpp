@@ -103,8 +103,13 @@ Decision Key::try_acquire(std::uint64_t cost) noexcept {
 [[gnu::noinline]] void Key::ask_memory(std::uint64_t cost, Decision& answer) noexcept {
   // relaxed: a hint is proved by the swap. Only a key that was good before has one.
   const std::uint64_t hint = hint_.load(std::memory_order_relaxed);
-  if (!detail::decide_known(*state_, hi_, hint, cost, answer.data())) [[unlikely]] {
-    ask_anew(cost, answer);
+  std::uint64_t number;
+  if (!detail::decide_known(*state_, hi_, hint, cost, answer.data(), number)) [[unlikely]] {
+    return ask_anew(cost, answer);
+  }
+  if (detail::is_sampled(number, detail::thread_counter.sample_below)) [[unlikely]] {
+    detail::note_answer(*state_, detail::unpack_ref(state_->ref.load(std::memory_order_relaxed)).index,
+                        {{lo_, hi_}, detail::bytes_of(text_)}, answer.data());
   }
 }
 
@@ -192,8 +197,9 @@ struct Sums {
   if (!answered) [[unlikely]] {
     answered = detail::decide_again(state, ask, text, hint, out);
     // Counted here and not with the chunk: the index may be another now.
-    if (answered) {
-      detail::count(detail::counter_for(state), ask.limit.index, ask.cost, out);
+    if (answered &&
+        detail::count(detail::counter_for(state), ask.limit.index, ask.cost, out)) {
+      detail::note_answer(state, ask.limit.index, {ask.key, text}, out);
     }
   } else {
     const bool allowed = out.reason == Reason::Allowed;
@@ -205,6 +211,23 @@ struct Sums {
   }
   out.owner = &state;
   out.decided_by = state.decided_by;
+}
+
+/// One chunk is sampled as one decision is, and one of its items then stands for all.
+[[gnu::cold, gnu::noinline]] void note_chunk(const LimitState& state, std::uint32_t index,
+                                             std::span<const std::string_view> keys,
+                                             std::span<const shm::KeyHash> hash,
+                                             std::span<const Decision> out,
+                                             std::uint64_t number) noexcept {
+  const std::size_t i = number * 0x9E37'79B9'7F4A'7C15 % keys.size();
+  if (keys[i].size() > kMaxKeyBytes) return;
+  const DecisionData& one = out[i].data();
+  detail::note_sample(state, {.limit = index,
+                              .key = hash[i],
+                              .text = keys[i],
+                              .t = one.t,
+                              .asks = keys.size(),
+                              .refused = one.reason != Reason::Allowed});
 }
 
 void decide_chunk(LimitState& state, std::span<const std::string_view> keys,
@@ -231,11 +254,17 @@ void decide_chunk(LimitState& state, std::span<const std::string_view> keys,
   }
   const detail::ThreadCounter& counter = detail::counter_for(state);
   const std::uint32_t index = ask.limit.index;     // where the name is now
+  std::uint64_t number = 0;
   if (sums.allowed != 0) {
-    counter.stripe.add(index, shm::LimitCounter::Allowed, sums.allowed);
+    number = counter.stripe.add(index, shm::LimitCounter::Allowed, sums.allowed);
     counter.stripe.add(index, shm::LimitCounter::Tokens, sums.allowed * cost);
   }
-  if (sums.refused != 0) counter.stripe.add(index, shm::LimitCounter::Refused, sums.refused);
+  if (sums.refused != 0) {
+    number += counter.stripe.add(index, shm::LimitCounter::Refused, sums.refused);
+  }
+  if (detail::is_sampled(number, counter.sample_below)) [[unlikely]] {
+    note_chunk(state, index, keys, {hash.data(), keys.size()}, out, number);
+  }
 }
 
 }  // namespace

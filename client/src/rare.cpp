@@ -35,10 +35,30 @@ void answer_degraded(const LimitState& state, DecisionData& out) noexcept {
   answer_fixed(state, Reason::Degraded, Decision::kDegraded | Decision::kHint, kRetryHintNs, out);
 }
 
-bool decide_plainly(LimitState& state, shm::KeyHash key, std::uint64_t cost, std::uint64_t& hint,
-                    DecisionData& out) noexcept {
+void note_answer(const LimitState& state, std::uint32_t limit, const shm::AskedKey& key,
+                 const DecisionData& out) noexcept {
+  note_sample(state, {.limit = limit,
+                      .key = key.hash,
+                      .text = key.text,
+                      .t = out.t,
+                      .refused = out.reason != Reason::Allowed});
+}
+
+void count_admitted(const LimitState& state, const shm::AdmitAsk& ask,
+                    const DecisionData& out) noexcept {
+  const ThreadCounter& counter = counter_for(state);
+  shm::count_answer(counter.stripe, ask.limit.index, ask.cost, out);
+  const shm::LimitCounter which = out.reason == Reason::Allowed ? shm::LimitCounter::Allowed
+                                                                : shm::LimitCounter::Refused;
+  if (is_sampled(counter.stripe.add(ask.limit.index, which, 0), counter.sample_below)) {
+    note_answer(state, ask.limit.index, ask.key, out);
+  }
+}
+
+bool decide_plainly(LimitState& state, const shm::AskedKey& key, std::uint64_t cost,
+                    std::uint64_t& hint, DecisionData& out) noexcept {
   shm::BucketAsk ask{.limit = unpack_ref(state.ref.load(std::memory_order_relaxed)),
-                     .key = key,
+                     .key = key.hash,
                      .cost = cost,
                      .max_wait_ns = 0};
   bool answered = shm::charge(*state.view, ask, hint, out) == shm::Outcome::Answered;
@@ -51,7 +71,9 @@ bool decide_plainly(LimitState& state, shm::KeyHash key, std::uint64_t cost, std
   if (!answered) answer_degraded(state, out);
   out.owner = &state;
   out.decided_by = state.decided_by;
-  if (answered) count(counter_for(state), ask.limit.index, cost, out);
+  if (answered && count(counter_for(state), ask.limit.index, cost, out)) {
+    note_answer(state, ask.limit.index, key, out);
+  }
   return true;
 }
 
@@ -144,15 +166,17 @@ void refresh(LimitState& state, std::uint64_t current) noexcept {
   if (plain) keep_plain_rule(state, current);
 }
 
-void count_shared(const ThreadCounter& counter, std::uint32_t limit, std::uint64_t cost,
+bool count_shared(const ThreadCounter& counter, std::uint32_t limit, std::uint64_t cost,
                   const DecisionData& out) noexcept {
+  std::uint64_t number;
   if (out.reason == Reason::Allowed) {
-    counter.stripe.add(limit, shm::LimitCounter::Allowed, 1);
+    number = counter.stripe.add(limit, shm::LimitCounter::Allowed, 1);
     counter.stripe.add(limit, shm::LimitCounter::Tokens, cost);
   } else {
-    counter.stripe.add(limit, shm::LimitCounter::Refused, 1);
+    number = counter.stripe.add(limit, shm::LimitCounter::Refused, 1);
   }
   if (out.flags != 0) count_flags(counter, limit, out);
+  return is_sampled(number, counter.sample_below);
 }
 
 void count_flags(const ThreadCounter& counter, std::uint32_t limit,

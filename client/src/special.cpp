@@ -28,11 +28,8 @@ shm::Outcome ask_once(const shm::View& view, const shm::AdmitAsk& ask, SpecialAs
 void count_special(LimitState& state, const shm::AdmitAsk& ask, SpecialAsk how,
                    std::uint64_t charged, const DecisionData& out) noexcept {
   if (how == SpecialAsk::Look || ask.cost == 0) return;
-  const shm::StripeHandle& stripe = counter_for(state).stripe;
-  if (how == SpecialAsk::Charge) {
-    return shm::count_answer(stripe, ask.limit.index, ask.cost, out);
-  }
-  shm::count_after(stripe, ask.limit.index, ask.cost, charged);
+  if (how == SpecialAsk::Charge) return count_admitted(state, ask, out);
+  shm::count_after(counter_for(state).stripe, ask.limit.index, ask.cost, charged);
 }
 
 }  // namespace

@@ -68,7 +68,8 @@ ThreadCounter& find_thread_counter(const CounterPlace& state) noexcept {
   // Those of another life are held by the thread of the parent that forked.
   if (guarded(Guard::ForkDropsRow) && mine.life != life) mine = {};
   mine.life = life;
-  counter = {.client = state.client, .life = life, .stripe = shm::shared_stripe(*state.view)};
+  counter = {.client = state.client, .life = life, .stripe = shm::shared_stripe(*state.view),
+             .sample_below = counter.sample_below};
 
   Held* place = nullptr;
   for (Held& held : mine.held) {

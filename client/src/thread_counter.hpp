@@ -16,6 +16,7 @@
 #include "shm/counters.hpp"
 
 #include "src/limit_state.hpp"
+#include "src/top_sample.hpp"
 
 namespace cutwater::detail {
 
@@ -26,9 +27,10 @@ struct ThreadCounter {
   std::uint64_t client = 0;        ///< number of the Client `stripe` belongs to; 0 = none yet
   std::uint64_t life = 0;          ///< process_life() it was claimed in
   shm::StripeHandle stripe;
+  SampleBelow sample_below = kSampleAll;   ///< of this thread's decisions at all its clients
 };
 
-// initial-exec: one instruction instead of a call; 32 bytes, so the library can be loaded late too.
+// initial-exec: one instruction instead of a call; 40 bytes, so the library can be loaded late too.
 [[gnu::tls_model("initial-exec")]] extern thread_local constinit ThreadCounter thread_counter;
 
 /// What of a record says where its decisions are counted.

@@ -178,17 +178,29 @@ Lease* make_lease(Leases& mine, LimitState& state, shm::KeyHash key,
   return &lease;
 }
 
+/// Notes a fresh lease among the top keys, for all decisions of this cost that it may pay.
+void note_lease(const LimitState& state, const Lease& lease, const shm::AskedKey& key,
+                std::uint64_t cost) noexcept {
+  if (!is_sampled(lease.serial, thread_counter.sample_below)) return;
+  note_sample(state, {.limit = lease.index,
+                      .key = key.hash,
+                      .text = key.text,
+                      .t = lease.answer.t,
+                      .asks = lease.tokens / cost});
+}
+
 /// Another lease than the last one, a new one, or none (false): where the bucket cannot pay one.
-bool spend_another(LimitState& state, Leases& mine, shm::KeyHash key, std::uint64_t cost,
+bool spend_another(LimitState& state, Leases& mine, const shm::AskedKey& key, std::uint64_t cost,
                    DecisionData& out) noexcept {
   const shm::View& view = *state.view;
-  if (Lease* lease = find(mine, state, key); lease != nullptr) {
+  if (Lease* lease = find(mine, state, key.hash); lease != nullptr) {
     if (spend_exactly(*lease, view, cost, out)) return true;
     end_lease(*lease, view);
   }
   const std::uint64_t tokens = state.lease_tokens.load(std::memory_order_relaxed);
-  Lease* const fresh = make_lease(mine, state, key, tokens);
+  Lease* const fresh = make_lease(mine, state, key.hash, tokens);
   if (fresh == nullptr) return false;
+  note_lease(state, *fresh, key, cost);
   if (spend_exactly(*fresh, view, cost, out)) return true;
   end_lease(*fresh, view);               // stopped so long that it is gone already
   return false;
@@ -216,8 +228,8 @@ void prepare_leases() noexcept {
   }
 }
 
-bool decide_closely(LimitState& state, shm::KeyHash key, std::uint64_t cost, std::uint64_t& hint,
-                    DecisionData& out) noexcept {
+bool decide_closely(LimitState& state, const shm::AskedKey& key, std::uint64_t cost,
+                    std::uint64_t& hint, DecisionData& out) noexcept {
   if (is_special(state)) return false;
   // relaxed: the number carries its whole meaning.
   const std::uint64_t tokens = state.lease_tokens.load(std::memory_order_relaxed);

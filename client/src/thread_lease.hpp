@@ -37,6 +37,7 @@
 
 #include "base/guard.hpp"
 #include "rule/token_clock.hpp"
+#include "shm/admit.hpp"
 #include "shm/bucket.hpp"
 #include "shm/counters.hpp"
 #include "src/limit_state.hpp"
@@ -157,8 +158,8 @@ void prepare_leases() noexcept;
 /// another lease of this thread or a new one where the limit has leases, else by a charge, after
 /// the settings of a new generation were read. `cost` (over 0) and the key were checked.
 /// False: the limit is special (decide.hpp), and nothing was done.
-bool decide_closely(LimitState& state, shm::KeyHash key, std::uint64_t cost, std::uint64_t& hint,
-                    DecisionData& out) noexcept;
+bool decide_closely(LimitState& state, const shm::AskedKey& key, std::uint64_t cost,
+                    std::uint64_t& hint, DecisionData& out) noexcept;
 
 /// Undo of an answer by a lease by the thread that got it; false: too late.
 bool refund_to_lease(const LimitState& state, const DecisionData& receipt) noexcept;

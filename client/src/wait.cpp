@@ -107,12 +107,13 @@ bool charge_in_line(LimitState& state, shm::BucketAsk& ask, std::string_view tex
   return answered;
 }
 
-void count_waiting(LimitState& state, const shm::BucketAsk& ask, const DecisionData& out) noexcept {
-  const detail::ThreadCounter& counter = detail::counter_for(state);
+void count_waiting(LimitState& state, const shm::BucketAsk& ask, std::string_view text,
+                   const DecisionData& out) noexcept {
+  const shm::AskedKey key{ask.key, text};
   if (state.special.load(std::memory_order_relaxed)) {
-    shm::count_answer(counter.stripe, ask.limit.index, ask.cost, out);
-  } else {
-    detail::count(counter, ask.limit.index, ask.cost, out);
+    detail::count_admitted(state, {ask.limit, key, ask.cost, 0}, out);
+  } else if (detail::count(detail::counter_for(state), ask.limit.index, ask.cost, out)) {
+    detail::note_answer(state, ask.limit.index, key, out);
   }
   if (out.reason == Reason::Allowed && has_to_wait(out)) {
     detail::counter_for(state).stripe.add(ask.limit.index, shm::LimitCounter::Waited, 1);
@@ -140,17 +141,17 @@ Decision Limit::acquire(std::string_view key, Ask ask) noexcept {
   // At once, if it can be: nobody stands in line then, and no place for a sleeper is needed.
   if (!charge_in_line(*state_, wanted, key, answer.data())) return answer;
   if (answer.reason() != Reason::Limit) {
-    count_waiting(*state_, wanted, answer.data());
+    count_waiting(*state_, wanted, key, answer.data());
     return answer;
   }
   if (!begin_waiting(*state_)) {
     answer_line_full(answer, answer.data());
-    count_waiting(*state_, wanted, answer.data());
+    count_waiting(*state_, wanted, key, answer.data());
     return answer;
   }
   wanted.max_wait_ns = ask.max_wait.count();
   if (charge_in_line(*state_, wanted, key, answer.data())) {
-    count_waiting(*state_, wanted, answer.data());
+    count_waiting(*state_, wanted, key, answer.data());
     if (answer.allowed() && has_to_wait(answer.data())) {
       sleep_until(*state_->view, (answer.stamp() + answer.starts_in()).count());
     }
@@ -175,7 +176,7 @@ Decision Limit::reserve(std::string_view key, Ask ask) noexcept {
                         .cost = ask.cost,
                         .max_wait_ns = std::max<std::int64_t>(ask.max_wait.count(), 0)};
   if (charge_in_line(*state_, wanted, key, answer.data())) {
-    count_waiting(*state_, wanted, answer.data());
+    count_waiting(*state_, wanted, key, answer.data());
   }
   return answer;
 }

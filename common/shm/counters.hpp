@@ -19,10 +19,14 @@ namespace cutwater::shm {
 /// thread number (1..).
 using StripeOwnerWord = Word16;
 
-/// Adds to a count that only this thread writes: a plain load and store cannot lose one.
-[[gnu::always_inline]] inline void add_alone(std::uint64_t* place, std::uint64_t n) noexcept {
+/// Adds to a count that only this thread writes: a plain load and store cannot lose one. Returns
+/// the sum.
+[[gnu::always_inline]] inline std::uint64_t add_alone(std::uint64_t* place,
+                                                      std::uint64_t n) noexcept {
   // relaxed: nothing else is read because of it.
-  __atomic_store_n(place, __atomic_load_n(place, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
+  const std::uint64_t sum = __atomic_load_n(place, __ATOMIC_RELAXED) + n;
+  __atomic_store_n(place, sum, __ATOMIC_RELAXED);
+  return sum;
 }
 
 /// Where one thread counts. Trivial: lives in thread-local storage, copied freely within that
@@ -36,14 +40,13 @@ struct StripeHandle {
     return reinterpret_cast<LimitCounters*>(counters)[limit];
   }
 
-  [[gnu::always_inline]] void add(std::uint32_t limit, LimitCounter counter,
-                                  std::uint64_t n) const noexcept {
+  /// Returns the count with it.
+  [[gnu::always_inline]] std::uint64_t add(std::uint32_t limit, LimitCounter counter,
+                                           std::uint64_t n) const noexcept {
     auto* place = &of(limit).value[static_cast<int>(counter)];
-    if (shared) [[unlikely]] {
-      __atomic_fetch_add(place, n, __ATOMIC_RELAXED);      // many writers; nothing rides on it
-    } else {
-      add_alone(place, n);
-    }
+    // relaxed: many writers; nothing rides on it.
+    if (shared) [[unlikely]] return __atomic_add_fetch(place, n, __ATOMIC_RELAXED);
+    return add_alone(place, n);
   }
 };
 

@@ -52,18 +52,24 @@ void set_text(TopRecord& record, std::string_view text) noexcept {
   record.length = static_cast<std::uint8_t>(length);
 }
 
-/// The row that a new key takes: one that is free or torn, else the one that asked least.
-TopRecord* least_of(TopRecord* rows, std::uint32_t count) noexcept {
-  TopRecord* place = rows;
-  std::uint64_t least = ~std::uint64_t{0};
-  for (std::uint32_t i = 0; i < count && least != 0; ++i) {
-    const TopRecord record = copy_of(rows[i]);
-    const std::uint64_t asked = is_whole(record) ? record.asked : 0;
-    if (asked >= least) continue;
-    least = asked;
-    place = rows + i;
+/// The row of a key, else the one it takes: that which asked least, or one that is torn. One pass
+/// over the rows, and one sum: a torn row that seems to ask much is found by the new key whose
+/// number names it, sooner or later.
+TopRecord* place_of(TopRecord* rows, std::uint32_t count, std::uint64_t name) noexcept {
+  TopRecord* least = rows;
+  std::uint64_t fewest = ~std::uint64_t{0};
+  for (std::uint32_t i = 0; i < count; ++i) {
+    // relaxed, all: a guess of where to write; what is written is judged as a whole.
+    const std::uint64_t here = __atomic_load_n(&rows[i].key_hash, __ATOMIC_RELAXED);
+    if (here == name) return rows + i;
+    const std::uint64_t asked =
+        here == 0 ? 0 : __atomic_load_n(&rows[i].asked, __ATOMIC_RELAXED);
+    if (asked >= fewest) continue;
+    fewest = asked;
+    least = rows + i;
   }
-  return place;
+  TopRecord* const chance = rows + name % count;
+  return is_whole(copy_of(*chance)) ? least : chance;
 }
 
 }  // namespace
@@ -72,12 +78,7 @@ void note_top(const View& view, const TopNote& note) noexcept {
   if (note.limit >= view.limit_count || view.tops_per_limit == 0) return;
   TopRecord* rows = view.tops + std::size_t{note.limit} * view.tops_per_limit;
   const std::uint64_t name = name_of(note.key);
-  TopRecord* place = nullptr;
-  for (std::uint32_t i = 0; i < view.tops_per_limit && place == nullptr; ++i) {
-    // relaxed: a guess of where to write; what is written is judged as a whole.
-    if (__atomic_load_n(&rows[i].key_hash, __ATOMIC_RELAXED) == name) place = rows + i;
-  }
-  if (place == nullptr) place = least_of(rows, view.tops_per_limit);
+  TopRecord* const place = place_of(rows, view.tops_per_limit, name);
   TopRecord record = copy_of(*place);
   if (!is_whole(record)) record = {};
   if (record.key_hash != name) {

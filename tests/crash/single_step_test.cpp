@@ -81,7 +81,10 @@ TEST_F(SingleStep, ChargeByTheShortestWay) {
                            [&](World&) {
                              DecisionData out;
                              const std::uint64_t hi = key(kKey).hi;
-                             if (!detail::decide_known(state, hi, hint, 2, out)) std::abort();
+                             std::uint64_t number = 0;
+                             if (!detail::decide_known(state, hi, hint, 2, out, number)) {
+                               std::abort();
+                             }
                            },
                            [](World& w, bool done) { expect_left(w, done, 4, 2); }});
   detail::thread_counter = {};

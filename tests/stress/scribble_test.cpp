@@ -6,6 +6,7 @@
 #include "shm/counters.hpp"
 #include "shm/event_log.hpp"
 #include "shm/process_table.hpp"
+#include "shm/tops.hpp"
 #include "shm/verify.hpp"
 #include "stress/crew.hpp"
 #include "stress/world.hpp"
@@ -35,7 +36,9 @@ std::vector<Target> targets(const shm::View& view) {
           {view.state_control, sizeof(shm::StateControl)},
           {view.stats_control, sizeof(shm::StatsControl)},
           {view.stripes, std::size_t{view.stripe_count} * view.stripe_stride},
-          {view.events, view.event_count * sizeof(shm::EventRecord)}};
+          {view.events, view.event_count * sizeof(shm::EventRecord)},
+          {view.tops, std::size_t{view.limit_count} * view.tops_per_limit *
+                          sizeof(shm::TopRecord)}};
 }
 
 // Words that hurt: all ones, ends of ranges, and what looks like a right one.
@@ -100,6 +103,12 @@ void decide(World& world, Board& board, std::uint64_t seed) {
       case 5: {
         shm::RowInfo row;
         shm::read_row(view, static_cast<std::uint32_t>(chance.below(view.row_count + 2)), row);
+        break;
+      }
+      case 6: {
+        const auto number = static_cast<std::uint32_t>(chance.below(view.limit_count + 1));
+        shm::note_top(view, {.limit = number, .key = hash, .text = "scribbled", .weight = 7});
+        if (chance.one_in(16)) shm::read_tops(view, number);
         break;
       }
       default:

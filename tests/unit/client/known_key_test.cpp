@@ -31,7 +31,8 @@ class KnownKey : public InMemory {
   }
   bool ask(std::uint64_t hint, std::uint64_t cost, DecisionData& out, const std::string& key = "k",
            const std::string& name = "api") {
-    return detail::decide_known(state(name), hash(key, name).hi, hint, cost, out);
+    std::uint64_t number = 0;
+    return detail::decide_known(state(name), hash(key, name).hi, hint, cost, out, number);
   }
   rule::Piece piece(const std::string& name, std::uint8_t& f) {
     const shm::LimitRef ref = shm::find_limit(view(), name);

@@ -93,6 +93,16 @@ TEST_F(TopsTest, ATornRowIsFreeAndAClearedListEmpty) {
   EXPECT_TRUE(read_tops(view(), 1).empty());
 }
 
+TEST_F(TopsTest, ATornRowThatSeemsToAskMuchIsTakenByANewKey) {
+  for (std::uint64_t key = 1; key <= kRows; ++key) note(key, false, 1000);
+  view().tops[kRows + 3].asked = ~std::uint64_t{0};      // row 3 of limit 1
+  ASSERT_EQ(read_tops(view(), 1).size(), kRows - 1);
+
+  for (std::uint64_t key = 100; key < 100 + kRows; ++key) note(key);
+
+  EXPECT_EQ(read_tops(view(), 1).size(), kRows);
+}
+
 TEST_F(TopsTest, ManyWritersLoseCountsAndNothingElse) {
   constexpr int kThreads = 4, kNotes = 20'000;
   std::vector<std::thread> threads;
