@@ -135,6 +135,13 @@ void Acts::carry_out(Act act, std::uint64_t for_ns, Done done) {
   const Act* former = book_.find(act.kind, act.limit, act.key);
   const bool published_before = former != nullptr && !placed_.contains(former->id);
   const bool placeable = act.kind == ActKind::Ban && for_ns != 0 && !published_before;
+  if (placeable) {
+    // On a copy first: a ban that the book has no room for is not to stay in the table.
+    ActBook trial = book_;
+    if (auto tried = trial.begin(act); !tried) {
+      return done({wire::kSteerNoRoom, tried.error().text()});
+    }
+  }
   if (placeable && place_ban(act)) {
     auto entries = book_.begin(act);
     if (!entries) return done({wire::kSteerNoRoom, entries.error().text()});

@@ -67,6 +67,7 @@ Desk::Desk(Memory& memory, Janitor& janitor, Running& running, Steering& steerin
       asking_(memory, running, janitor.book()),
       top_keys_(memory),
       feed_(memory.view()),
+      sources_(::geteuid()),
       time_namespace_(shm::time_namespace_of_self()),
       daemon_id_(random_id()) {
   sources_.set_bounds(source_bounds(running.config));
@@ -244,7 +245,10 @@ void Desk::need_row(Connection& from) {
 
 void Desk::on_fault(Connection& from, const wire::PeerFault& fault) {
   const std::uint32_t uid = from.peer().identity.uid;
-  if (fault.before_welcome) sources_.hello_failed(uid, moment().now_ns);
+  if (fault.before_welcome && sources_.hello_failed(uid, moment().now_ns)) {
+    log_.warn("uid {}: {} connections failed before their welcome within a minute; further ones "
+              "are closed without an answer until it is over", uid, SourceBook::kMaxFailedHellos);
+  }
   say_once(uid, fmt::format("pid {}: {}: {}", from.peer().pid, wire::name_of(fault.code),
                             fault.text));
 }

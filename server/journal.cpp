@@ -235,11 +235,30 @@ Result<void> Journal::write(const Job& job) {
   if (job.whole) return write_anew(job.bytes);
   struct stat before {};
   if (::fstat(file_.get(), &before) != 0) return system_error(path_);
+  if (!is_in_place(before)) return put_back(before, job.bytes);
   Result<void> done = write_all(file_.get(), job.bytes);
   if (done && ::fdatasync(file_.get()) != 0) done = system_error("cannot be synced");
   // Half a line would spoil the next one.
   if (!done) static_cast<void>(::ftruncate(file_.get(), before.st_size));
   return done;
+}
+
+/// Is the file that we write to the one that the next daemon will find?
+bool Journal::is_in_place(const struct stat& ours) const {
+  struct stat found {};
+  return ::fstatat(directory_.get(), kFile, &found, AT_SYMLINK_NOFOLLOW) == 0 &&
+         found.st_dev == ours.st_dev && found.st_ino == ours.st_ino;
+}
+
+/// Somebody removed or replaced it: what it held comes back, with `more`.
+Result<void> Journal::put_back(const struct stat& ours, const std::string& more) {
+  std::string bytes(static_cast<std::size_t>(std::max<off_t>(ours.st_size, 0)), '\0');
+  if (::pread(file_.get(), bytes.data(), bytes.size(), 0) !=
+      static_cast<ssize_t>(bytes.size())) {
+    return system_error("was removed and cannot be read");
+  }
+  static_cast<void>(::linkat(directory_.get(), kFile, directory_.get(), kBadFile, 0));
+  return write_anew(bytes + more);
 }
 
 Result<void> Journal::write_anew(const std::string& bytes) {

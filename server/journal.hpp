@@ -9,6 +9,9 @@
 // or gone, acts hold all the same, and the answer says that they are not saved.
 // Damage: a last line that was cut by a crash is dropped. Any other unreadable line is skipped and
 // told; the file is kept as `journal.bad` then and written anew from what could be read.
+// Removed or replaced under a running daemon: found at the next act, which writes all of it anew;
+// what lies in its place is kept as `journal.bad` where there is none. A directory that is gone: the
+// answer says that the act is not saved.
 // Bounds: kMaxBytes are read; after kLinesBeforeCompaction lines more than stand, the file is
 // written anew under another name and renamed (a crash leaves the old or the new one whole);
 // kMaxQueued lines wait.
@@ -25,6 +28,7 @@
 #include <vector>
 
 #include <asio.hpp>
+#include <sys/stat.h>
 
 #include <cutwater/result.hpp>
 
@@ -83,6 +87,8 @@ class Journal {
   void start();
   void run(const std::weak_ptr<bool>& alive);
   Result<void> write(const Job& job);
+  bool is_in_place(const struct stat& ours) const;
+  Result<void> put_back(const struct stat& ours, const std::string& more);
   Result<void> write_anew(const std::string& bytes);
   void hand_over(Job job);
 

@@ -25,7 +25,8 @@ SourceBook::Source& SourceBook::source(std::uint32_t uid, std::uint64_t now_ns) 
 
 SourceBook::Verdict SourceBook::opened(std::uint32_t uid, std::uint64_t now_ns) {
   Source& from = source(uid, now_ns);
-  if (from.failed >= kMaxFailedHellos && now_ns - from.failed_since_ns < kMinuteNs) {
+  if (from.failed >= kMaxFailedHellos && now_ns - from.failed_since_ns < kMinuteNs &&
+      may_be_silenced(uid)) {
     return Verdict::Silent;
   }
   if (connections_ >= bounds_.connections) return Verdict::TooManyInAll;
@@ -42,13 +43,13 @@ void SourceBook::closed(std::uint32_t uid) noexcept {
   --connections_;
 }
 
-void SourceBook::hello_failed(std::uint32_t uid, std::uint64_t now_ns) {
+bool SourceBook::hello_failed(std::uint32_t uid, std::uint64_t now_ns) {
   Source& from = source(uid, now_ns);
   if (from.failed == 0 || now_ns - from.failed_since_ns >= kMinuteNs) {
     from.failed = 0;
     from.failed_since_ns = now_ns;
   }
-  ++from.failed;
+  return ++from.failed == kMaxFailedHellos && may_be_silenced(uid);
 }
 
 SourceBook::Say SourceBook::may_log(std::uint32_t uid, std::uint64_t now_ns) {

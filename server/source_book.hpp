@@ -4,7 +4,8 @@
 //
 // Bounds: listen.max-connections for all, max-connections-per-peer for one uid; more than
 // kMaxFailedHellos in a minute and further connections are closed without an answer until the
-// minute is over; a source's misdeeds are logged once a minute, the others counted. Entries without
+// minute is over, but those of root and of the daemon's own uid, who may have to repair what is
+// failing; a source's misdeeds are logged once a minute, the others counted. Entries without
 // connections are dropped after a minute of quiet, at most kMaxSources are kept.
 // Pure: time goes in as a number. Thread safety: one thread.
 #pragma once
@@ -24,6 +25,9 @@ class SourceBook {
   static constexpr std::uint64_t kMinuteNs = 60'000'000'000;
   static constexpr std::size_t kMaxSources = 4096;
 
+  /// `own_uid`: never silenced, as root.
+  explicit SourceBook(std::uint32_t own_uid = 0) noexcept : own_uid_(own_uid) {}
+
   void set_bounds(Bounds bounds) noexcept { bounds_ = bounds; }
   const Bounds& bounds() const noexcept { return bounds_; }
 
@@ -38,8 +42,8 @@ class SourceBook {
   /// A connection that was welcome ended.
   void closed(std::uint32_t source) noexcept;
 
-  /// A HELLO failed.
-  void hello_failed(std::uint32_t source, std::uint64_t now_ns);
+  /// A HELLO failed. True: by this one the source is silenced, which is to be said.
+  bool hello_failed(std::uint32_t source, std::uint64_t now_ns);
 
   /// True when a misdeed of this source may be logged now; it is then quiet for a minute.
   /// `unsaid`: how many were not logged since the last time.
@@ -63,7 +67,9 @@ class SourceBook {
     std::uint64_t seen_ns = 0;
   };
   Source& source(std::uint32_t uid, std::uint64_t now_ns);
+  bool may_be_silenced(std::uint32_t uid) const noexcept { return uid != 0 && uid != own_uid_; }
 
+  const std::uint32_t own_uid_;
   std::map<std::uint32_t, Source> sources_;
   std::uint32_t connections_ = 0;
   Bounds bounds_;

@@ -253,6 +253,30 @@ TEST_F(Acts, WithoutAStateDirectoryAnActHoldsAndSaysThatItIsNotSaved) {
   EXPECT_EQ(ask("slow", "mallory"), "banned");
 }
 
+TEST_F(Acts, ATimedBanThatTheBookHasNoRoomForIsNotInTheTableEither) {
+  constexpr int kMostActs = 4096;
+  start({.arguments = {"--set", "instance.state-directory=off"}},
+        "capacity: { processes: 64, keys: 65536 }\nlimits: { slow: { rate: 1/h, burst: 5 } }\n");
+  RawPeer peer(place_.socket());
+  ASSERT_TRUE(peer.greet(hello(0)));
+  const auto ban = [&](const std::string& key) {
+    wire::Steer asked;
+    asked.verb = wire::kVerbLimitBan;
+    asked.name = "slow";
+    asked.key = key;
+    asked.for_ns = kHour;
+    return peer.steer(asked).value_or(wire::SteerAnswer{998, peer.refusal().text, 0});
+  };
+  for (int i = 0; i < kMostActs; ++i) {
+    ASSERT_EQ(ban("k" + std::to_string(i)).code, wire::kSteerDone) << i;
+  }
+
+  EXPECT_EQ(ban("mallory").code, wire::kSteerNoRoom);
+
+  EXPECT_EQ(ask("slow", "mallory"), "allowed 4");
+  EXPECT_EQ(ask("slow", "k0"), "banned");
+}
+
 TEST_F(Acts, ASwappedLinkOfAContainerPlatformIsReloaded) {
   for (const char* version : {"..v1", "..v2"}) fs::create_directory(place_.path() + "/" + version);
   write_file(place_.path() + "/..v1/cutwater.yaml", kLimits);

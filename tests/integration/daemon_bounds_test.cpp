@@ -130,6 +130,13 @@ TEST_F(Session, ThirtyFailedHellosCloseTheDoorForThatUid) {
   });
 
   EXPECT_EQ(answers, std::string(30, 'E') + "-");
+  EXPECT_TRUE(daemon_->wait_log("uid 12345: 30 connections failed before their welcome"))
+      << daemon_->log();
+  for (int i = 0; i < 31; ++i) {
+    RawPeer peer(socket);
+    peer.send(std::string(16, 'x'));
+    EXPECT_TRUE(peer.receive()) << "root, who may have to repair it, " << i;
+  }
   EXPECT_TRUE(RawPeer(socket).greet(Want::Ask));
 }
 

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
 
 #include "act_book.hpp"
 #include "support/daemon_process.hpp"
@@ -236,6 +239,42 @@ TEST_F(JournalFile, ManyEndedActsAreCompactedAway) {
   const auto entries = open().entries;
   ASSERT_EQ(entries.size(), 2U);
   EXPECT_EQ(std::get<Act>(entries[0]).id, 9U);
+}
+
+TEST_F(JournalFile, AFileThatIsRemovedUnderItComesBackWithTheNextAct) {
+  {
+    auto opened = open();
+    append(*opened.journal, act(1));
+    ASSERT_EQ(::unlink(file.c_str()), 0);
+    append(*opened.journal, act(2));
+    EXPECT_TRUE(saved);
+    append(*opened.journal, act(3));
+  }
+
+  EXPECT_EQ(open().entries.size(), 3U);
+}
+
+TEST_F(JournalFile, WhatLiesInItsPlaceIsKeptAside) {
+  {
+    auto opened = open();
+    append(*opened.journal, act(1));
+    ASSERT_EQ(::unlink(file.c_str()), 0);
+    write_file(file, "somebody's\n");
+    append(*opened.journal, act(2));
+  }
+
+  EXPECT_EQ(open().entries.size(), 2U);
+  EXPECT_EQ(read_file(file + ".bad"), "somebody's\n");
+}
+
+TEST_F(JournalFile, ADirectoryThatIsGoneMeansNotSaved) {
+  auto opened = open();
+  append(*opened.journal, act(1));
+  std::filesystem::remove_all(place.path() + "/state");
+
+  append(*opened.journal, act(2));
+
+  EXPECT_FALSE(saved);
 }
 
 TEST_F(JournalFile, TwoDaemonsNeverWriteOneJournal) {

@@ -33,15 +33,26 @@ TEST(SourceBook, TakesSoManyConnectionsInAllAndNoMore) {
 
 TEST(SourceBook, StaysSilentForAMinuteAfterThirtyFailedHellos) {
   SourceBook book;
-  for (std::uint32_t i = 0; i < SourceBook::kMaxFailedHellos; ++i) {
+  for (std::uint32_t i = 1; i <= SourceBook::kMaxFailedHellos; ++i) {
     ASSERT_EQ(book.opened(7, kSecond), Verdict::Welcome);
-    book.hello_failed(7, kSecond);
+    EXPECT_EQ(book.hello_failed(7, kSecond), i == SourceBook::kMaxFailedHellos) << "said once";
     book.closed(7);
   }
+  EXPECT_FALSE(book.hello_failed(7, kSecond));
 
   EXPECT_EQ(book.opened(7, 2 * kSecond), Verdict::Silent);
   EXPECT_EQ(book.opened(8, 2 * kSecond), Verdict::Welcome);
   EXPECT_EQ(book.opened(7, kSecond + SourceBook::kMinuteNs), Verdict::Welcome);
+}
+
+TEST(SourceBook, NeverSilencesRootOrItsOwnUid) {
+  SourceBook book(55);
+  for (const std::uint32_t uid : {0U, 55U}) {
+    for (std::uint32_t i = 0; i <= SourceBook::kMaxFailedHellos; ++i) {
+      EXPECT_FALSE(book.hello_failed(uid, kSecond));
+    }
+    EXPECT_EQ(book.opened(uid, 2 * kSecond), Verdict::Welcome);
+  }
 }
 
 TEST(SourceBook, LogsASourceOnceAMinuteAndCountsTheRest) {
