@@ -24,6 +24,12 @@ bool is_late(const wire::Requested<Message>& asked) {
 
 wire::Returned of_code(wire::ItemError code) { return {static_cast<std::uint16_t>(code), 0}; }
 
+/// One rate for all keys: what a decision of it says is the limit's policy.
+bool is_plain(const rule::LimitSettings& limit) {
+  return limit.kind == rule::LimitKind::Bucket && limit.windows.size() == 1 &&
+         limit.windows[0].kind == rule::WindowKind::Rate && limit.overrides.empty();
+}
+
 wire::Value settings_of(const rule::LimitSettings& limit) {
   wire::Value::Array windows;
   for (const rule::WindowSettings& window : limit.windows) {
@@ -31,6 +37,7 @@ wire::Value settings_of(const rule::LimitSettings& limit) {
                                           window.burst}));
   }
   return wire::Value::map({{"windows", std::move(windows)},
+                           {"plain", is_plain(limit)},
                            {"max_wait_ns", limit.max_wait_ns},
                            {"max_waiting", limit.max_waiting},
                            {"ip_prefix", wire::Value::array({limit.ip_prefix_v4,

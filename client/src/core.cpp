@@ -159,11 +159,12 @@ detail::LimitState* Client::Core::find(std::string_view name) noexcept {
 }
 
 Result<detail::LimitState*> Client::Core::add_away(std::string_view name,
-                                                   std::uint32_t max_waiting) {
+                                                   const detail::ToldLimit& told) {
   detail::LimitState* const state = make_record(name);
   if (state == nullptr) return Error{Errc::NoMemory, "no memory for the record of a limit"};
   state->away.store(true, std::memory_order_relaxed);
-  state->max_waiting.store(max_waiting, std::memory_order_relaxed);
+  state->max_waiting.store(told.max_waiting, std::memory_order_relaxed);
+  state->told = told;
   return add(state);
 }
 

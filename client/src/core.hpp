@@ -74,7 +74,7 @@ class Client::Core {
   /// True: `owner` is a record of that name here.
   bool has_record(std::string_view name, const void* owner) const noexcept;
   /// A record that is decided through the link only. `name` is a name.
-  Result<detail::LimitState*> add_away(std::string_view name, std::uint32_t max_waiting);
+  Result<detail::LimitState*> add_away(std::string_view name, const detail::ToldLimit& told);
 
   /// The record of a breaker; made at the first ask for its name. UnknownName lists the nearest.
   Result<detail::BreakerRecord*> breaker(std::string_view name);

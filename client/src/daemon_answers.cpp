@@ -13,8 +13,6 @@ namespace {
 
 /// When to come again, at the least.
 constexpr std::int64_t kRetryHintNs = 100'000'000;
-/// Of a daemon that does not tell the limit's own.
-constexpr std::uint32_t kMaxWaitingUntold = 1024;
 
 std::string_view word_of(wire::NameKind kind) {
   switch (kind) {
@@ -49,6 +47,45 @@ void answer_policy(const detail::LimitState& state, Reason reason, std::int64_t 
 
 }  // namespace
 
+namespace {
+
+std::uint64_t number_of(const wire::Value* value, std::uint64_t otherwise) noexcept {
+  return value == nullptr ? otherwise : value->as_unsigned().value_or(otherwise);
+}
+
+/// Element `i` of an array; nullptr: there is none.
+const wire::Value* element(const wire::Value* value, std::size_t i) noexcept {
+  const wire::Value::Array* all = value == nullptr ? nullptr : value->as_array();
+  return all == nullptr || i >= all->size() ? nullptr : &(*all)[i];
+}
+
+/// Whatever is not told, or makes no sense, is as usual.
+detail::ToldLimit told_of(const wire::Value& settings) noexcept {
+  detail::ToldLimit out;
+  out.max_waiting = static_cast<std::uint32_t>(
+      number_of(settings.find("max_waiting"), out.max_waiting));
+  const wire::Value* prefix = settings.find("ip_prefix");
+  out.ip_prefix_v4 = static_cast<std::uint8_t>(
+      std::min<std::uint64_t>(number_of(element(prefix, 0), out.ip_prefix_v4), 32));
+  out.ip_prefix_v6 = static_cast<std::uint8_t>(
+      std::min<std::uint64_t>(number_of(element(prefix, 1), out.ip_prefix_v6), 128));
+  const wire::Value* plain = settings.find("plain");
+  if (plain == nullptr || !plain->as_bool().value_or(false)) return out;
+  const wire::Value* window = element(settings.find("windows"), 0);
+  const std::uint64_t count = number_of(element(window, 0), 0);
+  const std::uint64_t period_ns = number_of(element(window, 1), 0);
+  const std::uint64_t burst = number_of(element(window, 2), 0);
+  if (count == 0 || burst > kMaxCost) return out;
+  using Wide = unsigned __int128;
+  const Wide ns = (Wide{burst} * period_ns + count - 1) / count;
+  out.quota = burst;
+  out.window_ns = static_cast<std::int64_t>(
+      std::min<Wide>(ns, static_cast<std::uint64_t>(kNever.count())));
+  return out;
+}
+
+}  // namespace
+
 Result<detail::LimitState*> DaemonLink::limit(Client::Core& head, std::string_view name) {
   const Place place = this->place();
   if (place.memory != nullptr && place.memory != &head) return place.memory->limit(name);
@@ -57,7 +94,7 @@ Result<detail::LimitState*> DaemonLink::limit(Client::Core& head, std::string_vi
     return Error{Errc::UnknownName, "no limit can have this name: 1 to 63 letters, digits and . _ "
                                     ": -, the first a letter or a digit"};
   }
-  std::uint32_t max_waiting = kMaxWaitingUntold;
+  detail::ToldLimit limit;
   if (place.socket != nullptr) {
     wire::Resolved told;
     const AskEnd end = ask_resolve(*place.socket, wire::NameKind::Limit, name, told,
@@ -65,9 +102,7 @@ Result<detail::LimitState*> DaemonLink::limit(Client::Core& head, std::string_vi
     if (end == AskEnd::Answered) {
       on_answered();
       if (told.code != 0) return unknown_name(wire::NameKind::Limit, name, told);
-      if (const wire::Value* most = told.settings.find("max_waiting")) {
-        max_waiting = static_cast<std::uint32_t>(most->as_unsigned().value_or(max_waiting));
-      }
+      limit = told_of(told.settings);
     } else if (end == AskEnd::Failed) {
       return Error{Errc::NotPermitted, "the daemon does not answer what this limit is"};
     } else {
@@ -76,7 +111,7 @@ Result<detail::LimitState*> DaemonLink::limit(Client::Core& head, std::string_vi
   } else if (!settings_.off && settings_.if_absent == IfAbsent::Fail) {
     return Error{Errc::NoDaemon, "no daemon answers: " + status().why};
   }
-  return head.add_away(name, max_waiting);
+  return head.add_away(name, limit);
 }
 
 Result<void> DaemonLink::resolve(wire::NameKind kind, std::string_view name) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "rule/bucket_rule.hpp"
+#include "src/limit_state.hpp"
 
 namespace cutwater {
 namespace {
@@ -121,6 +122,11 @@ std::string rate_limit_field(const Decision& decision) {
 
 std::optional<HttpPolicy> policy_of(const Decision& decision) {
   const DecisionData& d = decision.data();
+  if (d.decided_by == DecidedBy::Socket && d.owner != nullptr) {
+    const detail::ToldLimit& told = static_cast<const detail::LimitState*>(d.owner)->told;
+    if (told.quota == 0) return std::nullopt;
+    return HttpPolicy{std::string(decision.limit_name()), told.quota, Nanos{told.window_ns}};
+  }
   if (decision.limit_name().empty() || d.computed || d.burst <= 0) return std::nullopt;
   HttpPolicy out{std::string(decision.limit_name()),
                  static_cast<std::uint64_t>(d.burst) >> d.f, Nanos{0}};

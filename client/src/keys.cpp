@@ -185,7 +185,7 @@ Result<std::string> ip_key(const ::sockaddr* address, std::size_t length, IpPref
 
 IpPrefix Limit::ip_prefix() const noexcept {
   const detail::LimitState* const state = detail::record_now(*state_);
-  if (state == nullptr) return {};
+  if (state == nullptr) return {state_->told.ip_prefix_v4, state_->told.ip_prefix_v6};
   const shm::View& view = *state->view;
   const shm::LimitRef ref = detail::unpack_ref(state->ref.load(std::memory_order_relaxed));
   if (ref.index >= view.limit_count) return {};

@@ -41,6 +41,16 @@ struct ClientRow {
 /// No generation of rules has this number.
 inline constexpr std::uint64_t kNoCurrent = ~std::uint64_t{0};
 
+/// What a daemon told of a limit when it was first asked for over the socket (RESOLVE); a reload
+/// since then is not seen here.
+struct ToldLimit {
+  std::uint32_t max_waiting = 1024;    ///< callers asleep at once; as usual, where it is not told
+  std::uint8_t ip_prefix_v4 = 32, ip_prefix_v6 = 64;
+  /// Of a limit that is one plain rate for all keys; 0: it is not.
+  std::uint64_t quota = 0;
+  std::int64_t window_ns = 0;          ///< in which the quota is there anew
+};
+
 /// A private copy of a plain limit's rule, in the shape in which src/known_key.hpp computes with
 /// it. Words that racing threads read one by one; `current`, stored last, says of which rules.
 struct alignas(64) PlainRule {
@@ -103,6 +113,7 @@ struct alignas(64) LimitState {
   std::atomic<std::uint64_t> gone_current{kNoCurrent};
   std::atomic<std::uint64_t> waiting{0};         ///< process_life():32 | callers asleep now:32
   char name[64] = {};                            ///< what `owner.name` points to
+  ToldLimit told;                                ///< away; set before the record is published
   /// Away: the record of the same name where it was last decided instead; one that lives as long.
   std::atomic<LimitState*> instead{nullptr};
   LimitState* next = nullptr;                    ///< list of the Client; set before it is published

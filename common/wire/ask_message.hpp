@@ -81,7 +81,8 @@ struct Resolve {
 };
 
 /// Settings of one name as a map, or why not.
-///   limit: windows [[count, period_ns, burst]...], max_wait_ns, ip_prefix [v4, v6],
+///   limit: windows [[count, period_ns, burst]...], plain (one rate for all keys), max_wait_ns,
+///          max_waiting, ip_prefix [v4, v6],
 ///          on_daemon_down, lease_life_ns;  breaker: its settings as numbers;
 ///   bulkhead: max, max_wait_ns
 struct Resolved {

@@ -74,7 +74,8 @@ CUTWATER_EXPORT std::optional<std::uint64_t> retry_after_seconds(Nanos wait) noe
 /// Empty: the decision has no limit to speak of.
 CUTWATER_EXPORT std::string rate_limit_field(const Decision& decision);
 
-/// The policy a decision shows by itself; nothing for one over several windows.
+/// The policy a decision shows by itself; nothing for one over several windows. Over the socket
+/// that of a limit with one rate for all keys, as it was when the limit was first asked for.
 CUTWATER_EXPORT std::optional<HttpPolicy> policy_of(const Decision& decision);
 
 /// Value of RateLimit-Policy: `"burst";q=100;w=60, "daily";q=1000;w=86400`.

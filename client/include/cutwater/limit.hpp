@@ -114,8 +114,8 @@ class CUTWATER_EXPORT Limit {
   Result<std::uint64_t> refund(Decision&& decision) noexcept;
   Result<std::uint64_t> refund(Decision& decision) noexcept;
 
-  /// Its `ip-prefix`, for ip_key(). 32 and 64 where it is not known: over the socket, while the
-  /// limit is gone.
+  /// Its `ip-prefix`, for ip_key(). Over the socket as it was when the limit was first asked for.
+  /// 32 and 64 where it is not known: without a daemon then, or while the limit is gone.
   IpPrefix ip_prefix() const noexcept;
 
   /// The key as a handle.

@@ -2,6 +2,8 @@
 // A client that asks over the socket, against a scripted daemon.
 #include <algorithm>
 
+#include <cutwater/http.hpp>
+
 #include "unit/client/ask_fixture.hpp"
 
 namespace cutwater::test {
@@ -35,6 +37,18 @@ TEST_F(AskTest, AnAnswerHasEveryFieldOfTheDaemons) {
   EXPECT_EQ(client.instance(), "main");
   EXPECT_EQ(lines, std::vector<std::string>{
                        "client \"asker\" asks the daemon over the socket"});
+}
+
+TEST_F(AskTest, WhatTheDaemonToldOfALimitIsKnownHere) {
+  Client client = open(options());
+  Limit api = client.limit("api").value();
+
+  const auto policy = policy_of(api.try_acquire("alice"));
+
+  ASSERT_TRUE(policy);                           // 2 per minute, burst 5
+  EXPECT_EQ(rate_limit_policy_field(std::span{&*policy, 1}), "\"api\";q=5;w=150");
+  EXPECT_EQ(api.ip_prefix().v4, 24);
+  EXPECT_EQ(api.ip_prefix().v6, 56);
 }
 
 TEST_F(AskTest, NamesNobodyHasAreUnknownWithTheNearest) {
