@@ -38,8 +38,8 @@ void count_flags(const ThreadCounter& counter, std::uint32_t limit,
                  const DecisionData& out) noexcept;
 
 /// Rare: count() for a thread without a stripe of its own.
-[[nodiscard]] bool count_shared(const ThreadCounter& counter, std::uint32_t limit, std::uint64_t cost,
-                  const DecisionData& out) noexcept;
+[[nodiscard]] bool count_shared(const ThreadCounter& counter, std::uint32_t limit,
+                                std::uint64_t cost, const DecisionData& out) noexcept;
 
 /// Counts an answer of limit number `limit`. True: note_sample() is to have it.
 [[nodiscard, gnu::always_inline]] inline bool count(const ThreadCounter& counter,

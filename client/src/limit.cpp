@@ -108,8 +108,9 @@ Decision Key::try_acquire(std::uint64_t cost) noexcept {
     return ask_anew(cost, answer);
   }
   if (detail::is_sampled(number, detail::thread_counter.sample_below)) [[unlikely]] {
-    detail::note_answer(*state_, detail::unpack_ref(state_->ref.load(std::memory_order_relaxed)).index,
-                        {{lo_, hi_}, detail::bytes_of(text_)}, answer.data());
+    const auto ref = detail::unpack_ref(state_->ref.load(std::memory_order_relaxed));
+    const shm::AskedKey asked{{lo_, hi_}, detail::bytes_of(text_)};
+    detail::note_answer(*state_, ref.index, asked, answer.data());
   }
 }
 

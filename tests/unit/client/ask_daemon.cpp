@@ -226,7 +226,8 @@ std::string AskDaemon::resolve(const wire::Resolve& asked) {
       told.settings.set("state", open ? 2U : 1U);
       told.settings.set("would", open ? 5U : 0U);
       told.settings.set("explain", "as the daemon says");
-      told.settings.set("windows", wire::Value::array({wire::Value::array({2, 60'000'000'000, 5})}));
+      const wire::Value window = wire::Value::array({2, 60'000'000'000, 5});
+      told.settings.set("windows", wire::Value::array({window}));
       told.settings.set("plain", true);
       told.settings.set("ip_prefix", wire::Value::array({24, 56}));
       continue;

@@ -235,7 +235,7 @@ class ChangeOracle : public PublishTest {
 
 TEST_F(ChangeOracle, T9RandomHistoriesOfChanges) {
   // Usually 500 histories of a random seed, which is printed; CUTWATER_SEED repeats one and
-  // CUTWATER_HISTORIES searches on. Where a guard is left out, one seed for all: it is caught by it.
+  // CUTWATER_HISTORIES searches on. Where a guard is left out, one seed for all: it catches it.
   constexpr int kUsualHistories = 500;
   const char* wanted = std::getenv("CUTWATER_SEED");
   const std::uint64_t seed = wanted != nullptr ? std::strtoull(wanted, nullptr, 10)
