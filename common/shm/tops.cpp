@@ -69,7 +69,8 @@ TopRecord* place_of(TopRecord* rows, std::uint32_t count, std::uint64_t name) no
     least = rows + i;
   }
   TopRecord* const chance = rows + name % count;
-  return is_whole(copy_of(*chance)) ? least : chance;
+  const TopRecord seen = copy_of(*chance);
+  return seen.key_hash != 0 && !is_whole(seen) ? chance : least;
 }
 
 }  // namespace
