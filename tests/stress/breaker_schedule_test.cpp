@@ -2,7 +2,12 @@
 // T13-T15: the races of a breaker, each in the one order that goes wrong when a guard is missing
 // (tests/CONTROLS.md). An actor that stands still at a stop is what a killed or stopped process
 // leaves behind.
+#include <atomic>
+#include <thread>
+#include <vector>
+
 #include "shm/breaker_detail.hpp"
+#include "shm/breaker_trips.hpp"
 #include "stress/actor.hpp"
 #include "stress/breaker_world.hpp"
 
@@ -220,6 +225,47 @@ TEST(BreakerSchedule, TwoPastTheThresholdMoveOnce) {
   EXPECT_EQ(after, BreakerState::Open);
   EXPECT_EQ(w.events(EventKind::BreakerMoved).size(), 1U);
   EXPECT_EQ(w.info().word.epoch, 2U);
+}
+
+/// Threads over one mapping: outcomes, calls in flight, trips and their records, acts by hand and
+/// ticks at once. Every call ends in one count.
+TEST(BreakerSchedule, ThreadsOverOneMappingLoseNoOutcome) {
+  constexpr std::uint32_t kThreads = 4;
+  constexpr int kCalls = 1'500;
+  rule::BreakerSettings settings = count_breaker({20, 10, 2});
+  settings.slow_rate_ppm = rule::kPpm;
+  settings.slow_duration_ns = 5 * kMs;
+  settings.open_wait_ns = 2'000'000;
+  settings.count_hanging = true;
+  WorldOptions options;
+  options.trips = 8;
+  BreakerWorld w(settings, kThreads, options);
+  std::atomic<std::uint64_t> granted{0};
+  const auto work = [&](std::uint32_t process) {
+    Chance chance(7 + process);
+    for (int i = 0; i < kCalls; ++i) {
+      const shm::BreakerEntry entry = w.enter(process);
+      if (chance.one_in(4)) w.pass(kMs);
+      if (chance.one_in(20)) w.tick();
+      if (process == 0 && i % 100 == 99) shm::read_trips(w.view(), "", 8);
+      if (process == 0 && i % 200 == 199) {
+        shm::steer_breaker(w.view(), w.ref(), Steer::Reset, 0, 1);
+      }
+      if (!entry.granted) continue;
+      ++granted;
+      w.finish(entry, chance.one_in(3) ? Ended::Failure : Ended::Success, process);
+    }
+  };
+  std::vector<std::thread> threads;
+  for (std::uint32_t t = 0; t < kThreads; ++t) threads.emplace_back(work, t);
+  for (std::thread& thread : threads) thread.join();
+
+  EXPECT_GT(granted, 0U);
+  EXPECT_EQ(w.count(shm::BreakerCounter::Success) + w.count(shm::BreakerCounter::Failure) +
+                w.count(shm::BreakerCounter::Stale),
+            granted);
+  EXPECT_EQ(w.info().hanging, 0U);
+  EXPECT_FALSE(shm::read_trips(w.view(), "", 8).empty());
 }
 
 }  // namespace
