@@ -191,9 +191,11 @@ Left leave_bulkhead(const View& view, BulkheadRef ref, const BulkheadCaller& cal
                     const PlaceTicket& place) noexcept {
   if (place.cell_value == 0) return Left::Nothing;
   BulkheadParts parts;
-  if (!read_parts(view, ref, parts) || place.cell >= parts.cells) return Left::Nothing;
+  if (!read_parts(view, ref, parts)) return Left::Nothing;
   const std::int64_t since = place.start_ns;
-  if (!pass_place(parts, {parts.cell(place.cell), place.cell_value, place.cell}, true,
+  // A cell beyond those there are was empty when the bulkhead shrank.
+  if (place.cell >= parts.cells ||
+      !pass_place(parts, {parts.cell(place.cell), place.cell_value, place.cell}, true,
                   caller.stripe)) {
     count_bulkhead(view, caller.stripe, ref.index, BulkheadCounter::Stale);
     return Left::Stale;

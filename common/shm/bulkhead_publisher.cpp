@@ -147,6 +147,7 @@ std::uint32_t BulkheadPublisher::free_index(std::string_view wanted, std::int64_
 }
 
 void BulkheadPublisher::remove(std::uint32_t index, std::int64_t now) {
+  writing_ = index;
   BulkheadConfig& c = config(index);
   shrink(c.cells, Pool::Cells, 0, now);
   shrink(c.records, Pool::Records, 0, now);
@@ -181,6 +182,7 @@ Result<void> BulkheadPublisher::add(const rule::BulkheadSettings& settings, std:
 
 Result<void> BulkheadPublisher::write(std::uint32_t index, const rule::BulkheadSettings& settings,
                                       std::int64_t now) {
+  writing_ = index;
   BulkheadConfig& c = config(index);
   // What the image in force still grants or lets wait in is not given up in the same step.
   const std::uint32_t cells = std::max(settings.max_concurrent, c.limit);
@@ -283,7 +285,8 @@ void BulkheadPublisher::shrink(Extent (&extents)[kExtents], Pool pool, std::uint
     const std::uint32_t part = std::min(extent.count, total - to);
     if (part == 0) continue;
     extent.count -= part;
-    resting_next_.push_back({{{extent.first + extent.count, part}, pool}, now + kBulkheadRestNs});
+    resting_next_.push_back({{{extent.first + extent.count, part}, pool}, now + kBulkheadRestNs,
+                             writing_, config(writing_).incarnation});
     if (extent.count == 0) extent = {};
     total -= part;
   }
@@ -296,7 +299,9 @@ std::vector<Extent> BulkheadPublisher::in_use(Pool pool) {
     if (run.pool == pool) used.push_back(run.extent);
   }
   for (const Resting& resting : resting_next_) {
-    if (resting.run.pool == pool && resting.until > now_) used.push_back(resting.run.extent);
+    if (resting.run.pool == pool && resting.until > now_ && !is_its_own(resting)) {
+      used.push_back(resting.run.extent);
+    }
   }
   for (std::uint32_t i = 0; i < view_.bulkhead_count; ++i) {
     if (config(i).used == 0) continue;
@@ -309,9 +314,23 @@ std::vector<Extent> BulkheadPublisher::in_use(Pool pool) {
   return used;
 }
 
+bool BulkheadPublisher::is_its_own(const Resting& resting) noexcept {
+  return resting.index == writing_ && resting.until > now_ &&
+         resting.incarnation == config(writing_).incarnation;
+}
+
 void BulkheadPublisher::clear(Run run) noexcept {
   for (std::uint32_t i = 0; i < run.extent.count; ++i) {
     const std::uint32_t at = run.extent.first + i;
+    // What it gets back was empty when it drained. Somebody who took a place there since, by rules
+    // of before, counts with the present ones and keeps it or gives it back: not ours to clear.
+    const bool its_own = std::any_of(
+        resting_next_.begin(), resting_next_.end(), [&](const Resting& resting) {
+          const Extent& had = resting.run.extent;
+          return resting.run.pool == run.pool && at >= had.first &&
+                 at - had.first < had.count && is_its_own(resting);
+        });
+    if (its_own) continue;
     if (run.pool == Pool::Records) {
       Word16 seen = load16(&view_.waiters[at].word);
       while (!cas16(&view_.waiters[at].word, seen, {})) {}

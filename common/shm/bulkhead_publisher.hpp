@@ -53,7 +53,8 @@ class BulkheadPublisher {
  private:
   enum class Pool : std::uint8_t { Cells, Records };
   struct Run { Extent extent; Pool pool; };
-  struct Resting { Run run; std::int64_t until; };
+  /// Of which bulkhead: it may have its own back at once, nobody else would be confused.
+  struct Resting { Run run; std::int64_t until; std::uint32_t index, incarnation; };
   struct RestingIndex { std::uint32_t index; std::int64_t until; };
 
   BulkheadConfig& config(std::uint32_t index) noexcept;
@@ -75,6 +76,7 @@ class BulkheadPublisher {
   void shrink(Extent (&extents)[kExtents], Pool pool, std::uint32_t to, std::int64_t now);
   std::vector<Extent> in_use(Pool pool);
   void clear(Run run) noexcept;
+  bool is_its_own(const Resting& resting) noexcept;
   std::uint32_t room(Pool pool) const noexcept;
 
   View view_;
@@ -83,6 +85,7 @@ class BulkheadPublisher {
   std::vector<rule::BulkheadSettings> settings_;
   std::vector<Resting> resting_, resting_next_;
   std::vector<RestingIndex> resting_index_, resting_index_next_;
+  std::uint32_t writing_ = 0;                ///< the bulkhead at hand
   std::vector<Run> taken_;                   ///< by this apply()
 };
 
