@@ -40,7 +40,8 @@ constexpr bool is_flapping(std::uint64_t word, std::int64_t now) noexcept {
 constexpr Openings after_opening(std::uint64_t before, std::int64_t now) noexcept {
   const bool flaps = detail::recent(before >> 42 & detail::kStampMask, now);
   const bool told = is_flapping(before, now);
-  const std::uint64_t older = (before << 21) & (detail::kStampMask << 42 | detail::kStampMask << 21);
+  const std::uint64_t older =
+      (before << 21) & (detail::kStampMask << 42 | detail::kStampMask << 21);
   // Told stays while one opening follows the other, also where they are a little further apart.
   return {older | detail::opening_stamp(now) | (flaps || told ? kFlappingTold : 0),
           flaps && !told};

@@ -31,7 +31,7 @@
 namespace cutwater::shm {
 
 inline constexpr std::uint32_t kNoLine = 0xffff'ffff;   ///< "this breaker has none of these"
-inline constexpr std::uint32_t kBreakerUsers = rule::kMaxBreakerUsers;  ///< records of one breaker
+inline constexpr std::uint32_t kBreakerUsers = rule::kMaxBreakerUsers;   ///< of one
 inline constexpr std::uint32_t kHangingCells = 256;     ///< calls in flight of one breaker
 inline constexpr std::uint32_t kRingSpare = 8;          ///< cells of a ring beyond its window
 
@@ -313,7 +313,8 @@ constexpr UserView unpack_view(Word16 w) noexcept {
           static_cast<std::int64_t>(w.hi)};
 }
 constexpr Word16 pack_view(const UserView& v) noexcept {
-  return {std::uint64_t{v.epoch} << 32 | std::uint64_t{v.attempts < 255 ? v.attempts : 255} << 24 |
+  return {std::uint64_t{v.epoch} << 32 |
+              std::uint64_t{v.attempts < 255 ? v.attempts : 255} << 24 |
               std::uint64_t{v.run < rule::kMaxOwnRun ? v.run : rule::kMaxOwnRun} << 8 |
               (v.open ? 128u : 0u) | (v.probing ? 64u : 0u),
           static_cast<std::uint64_t>(v.deadline_ns)};

@@ -129,7 +129,8 @@ void tell_story(const BreakerParts& parts, const BreakerWord& from, const Breake
 }
 
 /// An opening out of CLOSED, for those who watch; killed before it, one is missing.
-void note_opening(const BreakerParts& parts, rule::BreakerReason reason, std::int64_t now) noexcept {
+void note_opening(const BreakerParts& parts, rule::BreakerReason reason,
+                  std::int64_t now) noexcept {
   std::uint64_t seen = __atomic_load_n(&parts.head->openings, __ATOMIC_RELAXED);
   rule::Openings next = rule::after_opening(seen, now);
   // relaxed: the word carries its whole meaning. Once lost, another opening is there.

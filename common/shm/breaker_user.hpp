@@ -14,7 +14,7 @@
 
 namespace cutwater::shm {
 
-// ---- places and counts (breaker_user.cpp) --------------------------------------------------------
+// ---- places and counts (breaker_user.cpp) --------------------------------------------------
 
 /// The turn of a COUNT position, of a moment, and the one the window is in.
 std::uint32_t turn_of_count(const BreakerParts& parts, std::uint64_t at) noexcept;
@@ -39,7 +39,7 @@ void clear_counts(BreakerUser& user) noexcept;
 /// Places of the dead are freed, and the living counted. For the daemon's tick only.
 void tick_users(const BreakerParts& parts, std::int64_t now) noexcept;
 
-// ---- views (breaker_view.cpp) --------------------------------------------------------------------
+// ---- views (breaker_view.cpp) ------------------------------------------------------------
 
 /// True: this view refuses in that epoch of the host.
 bool view_holds(const UserView& view, std::uint32_t epoch) noexcept;

@@ -8,10 +8,9 @@
 // another size. An entry that finds no place adds its debt to the overflow word of its limit (the
 // larger of both), so no debt is forgotten; a ban that finds none is counted and has to become an
 // override. Entries that are full are not copied. Events and lists of the busiest keys begin anew;
-// the numbers of events go on. Breakers go over as they are: state with epoch, attempts and deadline,
-// also one set by hand, window, probe cells with who holds them, users, counters. Calls that were
-// admitted in the old memory end there; a probe among them passes on at its deadline.
-//
+// the numbers of events go on. Breakers go over as they are: state with epoch, attempts and
+// deadline, also one set by hand, window, probe cells with who holds them, users, counters. Calls
+// that were admitted in the old memory end there; a probe among them passes on at its deadline.
 // Bulkheads keep held places under their numbers; lines begin anew
 // (shm/memory_copy_bulkheads.hpp).
 //

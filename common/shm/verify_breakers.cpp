@@ -174,7 +174,9 @@ void verify_breakers(Verifier& v) {
       const BreakerConfig c = config_of(v, i);
       return c.used == 0 ? "" : check_places(v.view, c);
     });
-    v.expect("breaker", i, with_config([&](const BreakerConfig&) { return check_word(v.view, i); }));
+    v.expect("breaker", i, with_config([&](const BreakerConfig&) {
+      return check_word(v.view, i);
+    }));
     v.expect("breaker", i, with_config([&](const BreakerConfig& c) {
       return check_window(v, c, i);
     }));

@@ -35,7 +35,9 @@ struct Successor {
 
 std::string found(const shm::View& view) {
   std::string all;
-  for (const shm::Finding& one : shm::verify(view).findings) all += one.place + " " + one.text + "\n";
+  for (const shm::Finding& one : shm::verify(view).findings) {
+    all += one.place + " " + one.text + "\n";
+  }
   return all;
 }
 
