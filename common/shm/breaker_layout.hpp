@@ -35,8 +35,8 @@ inline constexpr std::uint32_t kBreakerUsers = rule::kMaxBreakerUsers;   ///< of
 inline constexpr std::uint32_t kHangingCells = 256;     ///< calls in flight of one breaker
 inline constexpr std::uint32_t kRingSpare = 8;          ///< cells of a ring beyond its window
 
-/// What a BreakerConfig is of: a name; a pattern, whose own breaker is shared by the names that find
-/// no place; a place that a name may get at first use.
+/// What a BreakerConfig is of: a name; a pattern, whose own breaker is shared by the names that
+/// find no place; a place that a name may get at first use.
 inline constexpr std::uint8_t kBreakerNamed = 0, kBreakerPattern = 1, kBreakerInstance = 2;
 
 /// One breaker as configured; in the image, by breaker index.
@@ -267,8 +267,8 @@ inline constexpr std::uint32_t kOwnerGenerationMask = 0x3fff;
 inline constexpr std::uint64_t kForkMask = (std::uint64_t{1} << 34) - 1;
 constexpr std::uint64_t pack_owner(std::uint32_t row, std::uint32_t generation,
                                    std::uint64_t fork) noexcept {
-  return std::uint64_t{row & 0xffff} << 48 | std::uint64_t{generation & kOwnerGenerationMask} << 34 |
-         (fork & kForkMask);
+  return std::uint64_t{row & 0xffff} << 48 |
+         std::uint64_t{generation & kOwnerGenerationMask} << 34 | (fork & kForkMask);
 }
 constexpr std::uint32_t owner_row(std::uint64_t owner) noexcept {
   return static_cast<std::uint32_t>(owner >> 48);
