@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "rows/words_of_event.hpp"
+
 namespace cutwater::server {
 
 namespace {
@@ -12,6 +14,14 @@ constexpr std::uint64_t kNewest = ~std::uint64_t{0};
 std::uint32_t kind_of(shm::EventKind kind) noexcept {
   using shm::EventKind;
   switch (kind) {
+    case EventKind::BreakerMoved: return wire::kEventTransition;
+    case EventKind::BreakerWouldOpen:
+    case EventKind::BreakerLocalFault:
+    case EventKind::BreakerFlapping: return wire::kEventTrip;
+    case EventKind::BreakerProbeExpired:
+    case EventKind::BreakerReclaimed:
+    case EventKind::PlaceReclaimed:
+    case EventKind::PlaceRevoked: return wire::kEventPermit;
     case EventKind::LimitReset:
     case EventKind::ManualAct: return wire::kEventManual;
     case EventKind::ClientAttached:
@@ -31,6 +41,10 @@ bool is_about_a_limit(shm::EventKind kind) noexcept {
          kind == EventKind::TableFull;
 }
 
+std::string_view word_of(std::uint8_t state) noexcept {
+  return state < rule::kBreakerStates ? rule::name_of(static_cast<rule::BreakerState>(state)) : "?";
+}
+
 }  // namespace
 
 wire::EventRow event_row(const shm::View& view, const shm::Event& event) {
@@ -47,6 +61,15 @@ wire::EventRow event_row(const shm::View& view, const shm::Event& event) {
   out.data.set("event", shm::name_of(event.kind));
   out.data.set("object", event.object);
   if (event.text[0] != 0) out.data.set("text", std::string(event.text));
+  if (std::string name = rows::subject_of(view, event); wire::is_name(name)) {
+    out.name = std::move(name);
+    if (event.kind == shm::EventKind::BreakerMoved) {
+      out.data.set("from", word_of(event.from));
+      out.data.set("to", word_of(event.to));
+      out.data.set("reason", rule::name_of(static_cast<rule::BreakerReason>(event.reason)));
+    }
+    out.data.set("words", rows::words_of(view, event));
+  }
   return out;
 }
 

@@ -4,6 +4,9 @@
 // everybody; numbers show the gap.
 //
 //   kind bit   events
+//   transition breaker_moved: once each, though its writer was killed (wire/event_queue.hpp)
+//   trip       breaker_would_open, breaker_local_fault, breaker_flapping
+//   permit     breaker_probe_expired, breaker_reclaimed, place_reclaimed, place_revoked
 //   manual     limit_reset, manual_act              config    config_*, daemon_*
 //   client     client_*, rights_changed, slow_reader
 //   overflow   table_full                           degraded  damage
@@ -37,7 +40,8 @@ class EventFeed {
   std::uint64_t next_ = 0;             // number of the first event not given out
 };
 
-/// One row. The name is that of the limit the event is about, or "".
+/// One row. The name is that of the limit, breaker or bulkhead the event is about, or "". Of the last
+/// two the data has the event in words, and of a transition from, to, reason.
 wire::EventRow event_row(const shm::View& view, const shm::Event& event);
 
 }  // namespace cutwater::server

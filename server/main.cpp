@@ -36,6 +36,7 @@ ExitCode run(const server::Options& options) {
                                     server::fingerprint_of(options.config_file)};
   config::LoadOutcome outcome = source.load();
   if (options.check_config) {
+    outcome = rows::fitting(std::move(outcome));
     std::cout << rows::config_report(outcome,
                                      source.file.empty() ? "built-in defaults" : source.file);
     return outcome.ok() ? ExitCode::Ok : ExitCode::Invalid;

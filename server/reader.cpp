@@ -8,6 +8,8 @@
 
 #include "act_rows.hpp"
 #include "rows/breaker_rows.hpp"
+#include "rows/bulkhead_rows.hpp"
+#include "rows/trip_rows.hpp"
 #include "shm/bucket.hpp"
 #include "shm/tops.hpp"
 
@@ -103,14 +105,21 @@ Reader::Outcome Reader::rows_of(const wire::Read& asked) const {
   }
   if (asked.what == "breakers") return breakers();
   if (asked.what == "breaker") return breaker(asked);
+  if (asked.what == "trips") {
+    auto trips = rows::trip_rows(view, asked.name ? *asked.name : std::string(), rows::kMaxTrips);
+    if (!trips) return invalid("name", trips.error().text());
+    return std::move(*trips);
+  }
+  if (asked.what == "bulkheads") return rows::bulkhead_rows(view);
+  if (asked.what == "bulkhead") return bulkhead(asked);
   if (asked.what == "top") return top(asked);
   if (asked.what == "journal") {
     return journal_rows(view, facts_.book(), running_.config.limits);
   }
   if (asked.what == "overrides") return facts_.overrides();
   return invalid("what", "'" + asked.what + "' is not known; there are status, clients, limits, "
-                         "limit, breakers, breaker, top, counters, overrides, journal, events, "
-                         "config");
+                         "limit, breakers, breaker, trips, bulkheads, bulkhead, top, counters, "
+                         "overrides, journal, events, config");
 }
 
 Reader::Outcome Reader::limit(const wire::Read& asked) const {
@@ -163,6 +172,16 @@ Reader::Outcome Reader::breaker(const wire::Read& asked) const {
   }
   wire::Value act = breaker_act_row(memory_.view(), facts_.book(), *asked.name);
   if (!act.is_nil()) row->set("act", std::move(act));
+  return rows::Rows{std::move(*row)};
+}
+
+Reader::Outcome Reader::bulkhead(const wire::Read& asked) const {
+  if (!asked.name) return invalid("name", "which bulkhead?");
+  auto row = rows::bulkhead_row(memory_.view(), *asked.name);
+  if (!row) return invalid("name", row.error().text());
+  for (const rule::BulkheadSettings& settings : running_.config.bulkheads) {
+    if (settings.name == *asked.name && !settings.note.empty()) row->set("note", settings.note);
+  }
   return rows::Rows{std::move(*row)};
 }
 

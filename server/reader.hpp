@@ -7,8 +7,9 @@
 //               with row 0
 //   limits, limit   + initial note; with a key: act (the ban or override that stands for it)
 //   breaker   + note record ignore (of the configuration), act (by hand: stands, or ended last)
+//   bulkhead  + note
 //   breakers  + act (id of the one that stands)
-//   counters, events, config {path value origin}
+//   counters, events, bulkheads, trips (name?; the newest first), config {path value origin}
 //   journal, overrides       act_rows.hpp
 //   top (name?)              limit key asked refused over: most asking first (shm/tops.hpp)
 // Options: `cost` of `limit` with a key (0..1e9, default 1).
@@ -58,6 +59,7 @@ class Reader {
   Outcome limit(const wire::Read& asked) const;
   Outcome breakers() const;
   Outcome breaker(const wire::Read& asked) const;
+  Outcome bulkhead(const wire::Read& asked) const;
   Outcome top(const wire::Read& asked) const;
   wire::Value status() const;
   void add_settings(wire::Value& limit) const;

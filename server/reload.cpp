@@ -6,6 +6,7 @@
 #include "config/diff.hpp"
 #include "debt_count.hpp"
 #include "log_writer.hpp"
+#include "rows/config_report.hpp"
 #include "shm/bucket.hpp"
 
 namespace cutwater::server {
@@ -88,6 +89,8 @@ void Reloader::loaded(config::LoadOutcome outcome, std::string log_fault) {
   if (!log_fault.empty()) return finish({false, log_fault + "\n1 error; " + kEnding});
   const Origin origin = jobs_.front().origin;
   if (origin == Origin::Dry) {
+    const auto unfit = rows::fit_errors(*outcome.config, running_.reserved);
+    if (!unfit.empty()) return finish({false, refusal_text(unfit)});
     return finish({true, what_would_change(*outcome.config)});
   }
   // After a refusal the good file that is back is taken over again, so that everybody is told.

@@ -13,41 +13,6 @@
 namespace cutwater::ctl {
 namespace {
 
-/// The entries of a map, one after the other; those that are 0 are left out.
-void add_counts(Lines& lines, const wire::Value* map) {
-  if (map == nullptr || map->as_map() == nullptr) return;
-  for (const auto& entry : *map->as_map()) {
-    const auto count = entry.value.as_unsigned();
-    if (!count || *count == 0) continue;
-    std::string word = escape_short(entry.key);
-    std::replace(word.begin(), word.end(), '_', ' ');
-    lines.emplace_back(word, std::to_string(*count));
-  }
-}
-
-std::string value_text(const wire::Value& value) {
-  if (const std::string* text = value.as_string()) return escape_short(*text, 256);
-  if (const auto truth = value.as_bool()) return *truth ? "true" : "false";
-  if (const auto number = value.as_unsigned()) return std::to_string(*number);
-  std::string out;
-  if (const wire::Value::Array* list = value.as_array()) {
-    for (const wire::Value& one : *list) out += (out.empty() ? "" : ", ") + value_text(one);
-  }
-  return "[" + out + "]";
-}
-
-void add_durations(Lines& lines, const wire::Value& row, const char* word, const char* key) {
-  const wire::Value* found = row.find(key);
-  if (found == nullptr) return;
-  lines.emplace_back(word, std::to_string(number_at(*found, "calls")) + " calls, p50 " +
-                               duration_text(number_at(*found, "p50_ns")) + ", p99 " +
-                               duration_text(number_at(*found, "p99_ns")) + ", max " +
-                               duration_text(number_at(*found, "max_ns")) +
-                               (found->find("mean_ns") == nullptr
-                                    ? std::string()
-                                    : ", mean " + duration_text(number_at(*found, "mean_ns"))));
-}
-
 Lines figures(const wire::Value& row, bool colour) {
   Lines lines = {
       {"breaker", escape(text_at(row, "breaker"))},
@@ -65,7 +30,10 @@ Lines figures(const wire::Value& row, bool colour) {
                     std::to_string(number_at(row, "run")) + " failures in a row"},
   };
   if (row.find("window_span_ns") != nullptr) {
-    lines.emplace_back("it spans", duration_text(number_at(row, "window_span_ns")));
+    const std::string span = duration_text(number_at(row, "window_span_ns"));
+    const wire::Value* set = row.find("settings");
+    const bool count = set != nullptr && text_at(*set, "sliding-window-type") == "COUNT_BASED";
+    lines.emplace_back("it spans", (count ? "about " : "") + span);
   }
   lines.emplace_back("probes", std::to_string(number_at(row, "probes")) + " permitted, " +
                                    std::to_string(number_at(row, "probes_held")) + " out, " +
@@ -86,6 +54,50 @@ Lines figures(const wire::Value& row, bool colour) {
     lines.emplace_back("note", escape_short(text_at(row, "note"), 256));
   }
   return lines;
+}
+
+/// How often it moved where and why, and how long it was in which state.
+void add_history(Lines& lines, const wire::Value& row) {
+  const wire::Value* moves = row.find("transitions");
+  if (moves != nullptr && moves->as_array() != nullptr) {
+    for (const wire::Value& move : *moves->as_array()) {
+      lines.emplace_back(escape(text_at(move, "from")) + " -> " + escape(text_at(move, "to")),
+                         std::to_string(number_at(move, "count")) + ", " +
+                             escape(text_at(move, "reason")));
+    }
+  }
+  const wire::Value* times = row.find("time_in_state_ns");
+  if (times == nullptr || times->as_map() == nullptr) return;
+  for (const auto& entry : *times->as_map()) {
+    lines.emplace_back("in " + escape_short(entry.key),
+                       duration_text(entry.value.as_unsigned().value_or(0)));
+  }
+}
+
+/// One line for each process, once three use it.
+std::string processes_text(const wire::Value& row, bool colour) {
+  const wire::Value* list = row.find("processes");
+  if (list == nullptr || list->as_array() == nullptr) return {};
+  using Align = Table::Align;
+  Table table({{"PID", Align::Right},
+               {"CALLS", Align::Right},
+               {"FAILED", Align::Right},
+               {"SLOW", Align::Right},
+               {"IN A ROW", Align::Right},
+               {"FOR ITSELF"}});
+  for (const wire::Value& one : *list->as_array()) {
+    const bool open = truth_at(one, "open");
+    const std::string pid =
+        one.find("pid") == nullptr ? "-" : std::to_string(number_at(one, "pid"));
+    table.add({truth_at(one, "forked") ? pid + " (child)" : pid,
+               std::to_string(number_at(one, "calls")),
+               std::to_string(number_at(one, "failures")),
+               std::to_string(number_at(one, "slow")),
+               std::to_string(number_at(one, "run")),
+               {open ? "open, " + duration_text(number_at(one, "retry_after_ns")) + " left" : "-",
+                open ? Tone::Bad : Tone::Plain}});
+  }
+  return "\n" + table.text(colour);
 }
 
 /// The document of one row, and Exit::Refused when a caller would be refused.
@@ -127,7 +139,9 @@ Exit run_breaker_get(const Settings& settings, const std::string& name) {
       counts.emplace_back("failed: " + escape_short(entry.key), value_text(entry.value));
     }
   }
+  add_history(counts, *row);
   if (!counts.empty()) text += "\nsince the memory was made\n" + text_of(counts);
+  text += processes_text(*row, settings.colour);
   if (const wire::Value* map = row->find("settings"); map != nullptr && map->as_map() != nullptr) {
     for (const auto& entry : *map->as_map()) set.emplace_back(entry.key, value_text(entry.value));
   }
@@ -157,6 +171,23 @@ Exit run_breaker_explain(const Settings& settings, const std::string& name) {
   }
   if (!truth_at(*row, "allowed")) text += "  a caller is refused now; " + retry_text(*row) + '\n';
   return print_row(settings, *look, *row, text);
+}
+
+Exit run_breaker_why(const Settings& settings, const std::string& name, std::uint64_t last) {
+  auto look = Look::open(settings);
+  if (!look) return complain(settings, look.error());
+  const auto trips = look->read_trips(name, static_cast<std::uint32_t>(last));
+  if (!trips) return complain(settings, trips.error());
+  wire::Value document = look->document();
+  if (!name.empty()) document.set("breaker", name);
+  document.set("trips", wire::Value::Array(trips->begin(), trips->end()));
+  std::string text;
+  for (const wire::Value& trip : *trips) text += (text.empty() ? "" : "\n") + trip_text(trip);
+  if (text.empty()) {
+    text = (name.empty() ? "no breaker has opened" : escape(name) + " has not opened") +
+           " by itself since the memory was made\n";
+  }
+  return print(settings, document, text);
 }
 
 Exit run_breaker_steer(const Settings& settings, const BreakerHand& act) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/breaker_text.hpp"
 
+#include <algorithm>
+
 #include "ctl/print.hpp"
 #include "ctl/text.hpp"
 
@@ -98,6 +100,112 @@ std::string act_words(const wire::Value& act) {
     text += " (by the configuration";
   }
   return text + (note.empty() ? "" : ": " + escape_short(note, 256)) + ")";
+}
+
+/// The entries of a map, one after the other; those that are 0 are left out.
+void add_counts(Lines& lines, const wire::Value* map) {
+  if (map == nullptr || map->as_map() == nullptr) return;
+  for (const auto& entry : *map->as_map()) {
+    const auto count = entry.value.as_unsigned();
+    if (!count || *count == 0) continue;
+    std::string word = escape_short(entry.key);
+    std::replace(word.begin(), word.end(), '_', ' ');
+    lines.emplace_back(word, std::to_string(*count));
+  }
+}
+
+std::string value_text(const wire::Value& value) {
+  if (const std::string* text = value.as_string()) return escape_short(*text, 256);
+  if (const auto truth = value.as_bool()) return *truth ? "true" : "false";
+  if (const auto number = value.as_unsigned()) return std::to_string(*number);
+  std::string out;
+  if (const wire::Value::Array* list = value.as_array()) {
+    for (const wire::Value& one : *list) out += (out.empty() ? "" : ", ") + value_text(one);
+  }
+  return "[" + out + "]";
+}
+
+void add_durations(Lines& lines, const wire::Value& row, const char* word, const char* key) {
+  const wire::Value* found = row.find(key);
+  if (found == nullptr) return;
+  lines.emplace_back(word, std::to_string(number_at(*found, "calls")) + " calls, p50 " +
+                               duration_text(number_at(*found, "p50_ns")) + ", p99 " +
+                               duration_text(number_at(*found, "p99_ns")) + ", max " +
+                               duration_text(number_at(*found, "max_ns")) +
+                               (found->find("mean_ns") == nullptr
+                                    ? std::string()
+                                    : ", mean " + duration_text(number_at(*found, "mean_ns"))) +
+                               (found->find("span_ns") == nullptr
+                                    ? std::string()
+                                    : ", of the last " +
+                                          duration_text(number_at(*found, "span_ns"))));
+}
+
+namespace {
+
+/// `timeout 5, http-5xx 1`.
+std::string listed(const wire::Value* map) {
+  std::string out;
+  if (map == nullptr || map->as_map() == nullptr) return out;
+  for (const auto& entry : *map->as_map()) {
+    out += (out.empty() ? "" : ", ") + escape_short(entry.key) + " " + value_text(entry.value);
+  }
+  return out;
+}
+
+std::string contributors(const wire::Value* list) {
+  std::string out;
+  if (list == nullptr || list->as_array() == nullptr) return out;
+  for (const wire::Value& one : *list->as_array()) {
+    const std::uint64_t pid = number_at(one, "pid"), row = number_at(one, "row");
+    out += out.empty() ? "" : "; ";
+    out += pid != 0   ? "pid " + std::to_string(pid)
+           : row != 0 ? "row " + std::to_string(row)
+                      : "callers without a row";
+    out += ": " + std::to_string(number_at(one, "failures")) + " failed";
+    if (number_at(one, "slow") > 0) out += ", " + std::to_string(number_at(one, "slow")) + " slow";
+  }
+  return out;
+}
+
+/// What could open it, as it was set then.
+std::string thresholds(const wire::Value* settings) {
+  constexpr const char* kShown[] = {
+      "sliding-window-type",  "sliding-window-size",      "minimum-number-of-calls",
+      "failure-rate-threshold", "slow-call-rate-threshold", "slow-call-duration-threshold",
+      "failure-count-threshold", "consecutive-failures",  "wait-duration-in-open-state"};
+  std::string out;
+  for (const char* key : kShown) {
+    const wire::Value* value = settings == nullptr ? nullptr : settings->find(key);
+    if (value == nullptr || (value->as_string() != nullptr && *value->as_string() == "off")) continue;
+    out += (out.empty() ? "" : ", ") + std::string(key) + ": " + value_text(*value);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string trip_text(const wire::Value& trip) {
+  const auto count = [&](const char* key) { return std::to_string(number_at(trip, key)); };
+  std::string head = escape(text_at(trip, "breaker")) + " opened " +
+                     moment_ms_text(number_at(trip, "unix_ms")) + ", " +
+                     duration_text(number_at(trip, "ago_ns")) + " ago: " +
+                     escape(text_at(trip, "reason")) + ", for " +
+                     duration_text(number_at(trip, "wait_ns"));
+  if (number_at(trip, "attempts") > 1) head += ", opening " + count("attempts") + " in a row";
+  Lines lines = {{"  window", count("calls") + " calls, " + count("failures") + " failed, " +
+                                  count("slow") + " slow, " + count("run") + " failures in a row"}};
+  if (number_at(trip, "hanging") > 0) {
+    lines.back().second += ", " + count("hanging") + " of them still out";
+  }
+  const auto add = [&](const char* word, const std::string& text) {
+    if (!text.empty()) lines.emplace_back(word, text);
+  };
+  add("  classes", listed(trip.find("classes")));
+  add("  processes", contributors(trip.find("processes")));
+  add_durations(lines, trip, "  durations", "durations");
+  add("  settings", thresholds(trip.find("settings")));
+  return head + '\n' + text_of(lines);
 }
 
 }  // namespace cutwater::ctl

@@ -26,4 +26,15 @@ std::string rate_cell(const wire::Value& row, const char* key);
 /// `FORCED_OPEN until 2030-01-01T00:00:00Z (act 7 of uid 0: their maintenance)`.
 std::string act_words(const wire::Value& act);
 
+/// One row of READ `trips`: a headline and what is known about it, a line each.
+std::string trip_text(const wire::Value& trip);
+
+/// The entries of a map of counts; those that are 0 are left out.
+void add_counts(Lines& lines, const wire::Value* map);
+/// `word`: 120 calls, p50 3ms, p99 20ms, max 31ms, mean 4ms, of the last 61s; nothing when `key` is
+/// not there.
+void add_durations(Lines& lines, const wire::Value& row, const char* word, const char* key);
+/// A value on one line: text, number, truth, or a list of them.
+std::string value_text(const wire::Value& value);
+
 }  // namespace cutwater::ctl

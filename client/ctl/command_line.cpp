@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include "ctl/print.hpp"
+#include "rows/trip_rows.hpp"
 #include "wire/breaker_verbs.hpp"
 
 namespace cutwater::ctl {
@@ -137,6 +138,14 @@ void add_breaker(CLI::App& app, Line& line) {
   for (CLI::App* each : {&get, &explain}) {
     each->add_option("NAME", line.hand.breaker, "of the breaker")->required();
   }
+  auto& why = command(breaker, line, "why",
+                      "Why it opened: the last times, with classes, processes and durations", [&] {
+                        return run_breaker_why(line.settings, line.hand.breaker, line.trips);
+                      });
+  why.add_option("NAME", line.hand.breaker, "of the breaker; without it of all");
+  why.add_option("-n,--last", line.trips, "so many, default 5, at most 100")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{rows::kMaxTrips}))
+      ->type_name("COUNT");
   add_breaker_act(breaker, line, "force-open", wire::kVerbBreakerForceOpen,
                   "Refuse every call, whatever the outcomes say");
   add_breaker_act(breaker, line, "disable", wire::kVerbBreakerDisable,
@@ -147,6 +156,17 @@ void add_breaker(CLI::App& app, Line& line) {
                   "Let it decide by itself again after one of these");
   add_breaker_act(breaker, line, "reset", wire::kVerbBreakerReset,
                   "CLOSED with an empty window, from every state");
+}
+
+void add_bulkhead(CLI::App& app, Line& line) {
+  CLI::App& bulkhead =
+      *app.add_subcommand("bulkhead", "The bulkheads")->require_subcommand(1);
+  command(bulkhead, line, "list", "All bulkheads: places in use, calls in line, times",
+          [&] { return run_bulkhead_list(line.settings); });
+  command(bulkhead, line, "get", "One bulkhead with its counters; exit 1: it is full",
+          [&] { return run_bulkhead_get(line.settings, line.hand.breaker); })
+      .add_option("NAME", line.hand.breaker, "of the bulkhead")
+      ->required();
 }
 
 void add_config(CLI::App& app, Line& line) {
@@ -252,6 +272,7 @@ void add_commands(CLI::App& app, Line& line) {
           [&] { return run_clients(line.settings); });
   add_limit(app, line);
   add_breaker(app, line);
+  add_bulkhead(app, line);
   add_config(app, line);
   add_journal(app, line);
   auto& events = command(app, line, "events", "What happened",

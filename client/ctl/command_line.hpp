@@ -22,10 +22,10 @@ struct Line {
   Settings settings;
   std::string output = "table", timeout = "1s", hold = kUntilUndone;
   std::string file, shell, word;
-  std::uint64_t cost = 1, number = 0;
+  std::uint64_t cost = 1, number = 0, trips = kTripsShown;
   bool dry = false;
   KeyAct act;
-  BreakerHand hand;
+  BreakerHand hand;               ///< its name also for what only looks, and of a bulkhead
   OverrideAct override_act;
   EventsAsk events;
   ReplayCommand replay;

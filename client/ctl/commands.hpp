@@ -61,6 +61,10 @@ Exit run_breaker_list(const Settings& settings);
 /// refused now; so does explain, which says in words what decides next.
 Exit run_breaker_get(const Settings& settings, const std::string& name);
 Exit run_breaker_explain(const Settings& settings, const std::string& name);
+/// The last openings of a breaker, or (empty name) of all: why, which classes and processes failed,
+/// how long calls took, the thresholds in force.
+inline constexpr std::uint64_t kTripsShown = 5;
+Exit run_breaker_why(const Settings& settings, const std::string& name, std::uint64_t last);
 /// Puts a breaker into a state by hand, or ends that. Needs the daemon and the right to steer.
 struct BreakerHand {
   std::string_view verb;     ///< wire/breaker_verbs.hpp
@@ -68,6 +72,11 @@ struct BreakerHand {
   std::uint64_t for_ns = 0;  ///< 0 = until undone
 };
 Exit run_breaker_steer(const Settings& settings, const BreakerHand& act);
+
+/// Bulkheads: places in use, limit, calls in line, the oldest holder, times.
+Exit run_bulkhead_list(const Settings& settings);
+/// One of them with its counters. Exit::Refused when a caller that does not wait would be refused.
+Exit run_bulkhead_get(const Settings& settings, const std::string& name);
 
 /// What was done by hand: the acts that stand, and those that ended lately.
 Exit run_journal_list(const Settings& settings);

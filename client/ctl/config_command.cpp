@@ -198,7 +198,8 @@ Exit run_config_diff(const Settings& settings, const std::string& file) {
 }
 
 Exit run_config_check(const Settings& settings, const std::string& file) {
-  const config::LoadOutcome outcome = config::load_file(file, config::system_options(::environ));
+  const config::LoadOutcome outcome =
+      rows::fitting(config::load_file(file, config::system_options(::environ)));
   wire::Value document;
   document.set("file", file);
   document.set("ok", outcome.ok());
@@ -225,6 +226,13 @@ Exit run_config_check(const Settings& settings, const std::string& file) {
     }
     document.set("memory_bytes", std::move(memory));
     text += table.text(settings.colour);
+    wire::Value needed(wire::Value::Map{});
+    for (const rows::Needed& one : rows::needed_of(config, config.capacity)) {
+      text += "needed: " + std::to_string(one.needed) + " of " + std::to_string(one.reserved) +
+              " of capacity." + one.what + '\n';
+      needed.set(one.what, one.needed);
+    }
+    document.set("needed", std::move(needed));
   }
   const Exit printed = print(settings, document, text);
   return printed == Exit::Ok && !outcome.ok() ? Exit::Invalid : printed;

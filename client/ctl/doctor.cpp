@@ -181,6 +181,7 @@ std::vector<DoctorFinding> diagnose(const Facts& facts) {
   about_clock(facts, out);
   about_rows(facts, out);
   about_limits(facts, out);
+  about_breakers(facts, out);
   std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) {
     return a.bad && !b.bad;
   });

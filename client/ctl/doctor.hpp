@@ -17,12 +17,17 @@
 
 namespace cutwater::ctl {
 
+/// So many breakers and bulkheads are asked for one by one.
+inline constexpr std::size_t kBreakersLookedAt = 256;
+
 struct Facts {
   std::string daemon;      ///< Look::daemon()
   std::string connection;  ///< why nobody could be asked; empty: the daemon answered
   std::optional<std::uint8_t> rights;  ///< of WELCOME: 1 use, 2 look, 4 steer
   wire::Value status;      ///< row of READ `status`
   Rows limits, counters, clients;
+  Rows breakers, bulkheads;            ///< whole rows, of READ `breaker` and `bulkhead`
+  std::size_t breakers_left_out = 0;   ///< beyond kBreakersLookedAt
 
   std::string memory;      ///< the memory directory, when it is known
   bool tmpfs = true;       ///< it lies on one
@@ -41,8 +46,11 @@ struct DoctorFinding {
   std::string remedy;  ///< what to do
 };
 
-/// In the order an operator would mend them: daemon, socket, memory, clock, rows, limits.
+/// In the order an operator would mend them: daemon, socket, memory, clock, rows, limits, breakers,
+/// bulkheads.
 std::vector<DoctorFinding> diagnose(const Facts& facts);
+/// The last two of these.
+void about_breakers(const Facts& facts, std::vector<DoctorFinding>& out);
 
 Facts gather_facts(const Settings& settings);
 

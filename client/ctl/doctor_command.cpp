@@ -81,6 +81,22 @@ wire::Value row_of(const DoctorFinding& finding) {
                            {"remedy", finding.remedy}});
 }
 
+/// Whole rows of what READ `kind`s lists, at most kBreakersLookedAt.
+Rows whole_rows(Look& look, const std::string& kind, std::size_t& left_out) {
+  Rows out;
+  const auto all = look.read(kind + "s");
+  if (!all) return out;
+  for (const wire::Value& row : *all) {
+    if (out.size() == kBreakersLookedAt) {
+      left_out += all->size() - out.size();
+      break;
+    }
+    auto whole = look.read_named(kind, text_at(row, kind));
+    if (whole) out.push_back(std::move(*whole));
+  }
+  return out;
+}
+
 }  // namespace
 
 Facts gather_facts(const Settings& settings) {
@@ -102,6 +118,10 @@ Facts gather_facts(const Settings& settings) {
     facts.limits = take("limits");
     facts.counters = take("counters");
     facts.clients = take("clients");
+    facts.breakers = whole_rows(*look, "breaker", facts.breakers_left_out);
+    std::size_t bulkheads_left_out = 0;
+    facts.bulkheads = whole_rows(*look, "bulkhead", bulkheads_left_out);
+    facts.breakers_left_out += bulkheads_left_out;
     facts.memory = text_at(facts.status, "memory_directory");
     if (facts.memory.empty() && std::string_view(look->source()) == "memory") {
       facts.memory = look->place();

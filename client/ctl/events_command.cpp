@@ -10,6 +10,7 @@
 #include "ctl/commands.hpp"
 #include "ctl/look.hpp"
 #include "ctl/print.hpp"
+#include "ctl/seen_events.hpp"
 #include "ctl/text.hpp"
 
 namespace cutwater::ctl {
@@ -42,15 +43,20 @@ std::string seconds_text(std::uint64_t ns) {
   return buffer;
 }
 
-/// One line of a table that never ends: number, seconds of segment time, kind, what it is about.
+/// One line of a table that never ends: number, wall time, seconds of segment time, kind, what it is
+/// about.
 std::string line_of(const wire::Value& row) {
   char number[24];
   std::snprintf(number, sizeof number, "%8llu",
                 static_cast<unsigned long long>(number_at(row, "number")));
   std::string kind = escape(text_at(row, "kind"));
   kind.resize(std::max<std::size_t>(kind.size(), 16), ' ');
-  const std::string text = text_at(row, "text");
-  std::string out = number + ("  " + seconds_text(number_at(row, "clock_ns"))) + "  " + kind;
+  const std::string words = text_at(row, "words");
+  const std::string text = words.empty() ? text_at(row, "text") : words;
+  const std::string wall = row.find("unix_ms") == nullptr
+                               ? std::string("-")
+                               : moment_ms_text(number_at(row, "unix_ms"));
+  std::string out = number + ("  " + wall) + seconds_text(number_at(row, "clock_ns")) + "  " + kind;
   out += text.empty() ? "  #" + std::to_string(number_at(row, "object")) : "  " + escape(text);
   out += '\n';
   return out;
@@ -66,25 +72,40 @@ bool print_events(const Settings& settings, const EventRows& page) {
   return std::fwrite(out.data(), 1, out.size(), stdout) == out.size() && std::fflush(stdout) == 0;
 }
 
-/// Where a reader of events stands: the number it wants next and the last row it saw.
-struct Position {
-  std::uint64_t next = 0;
-  wire::Value last;
+/// Where a reader of events stands: the number it wants next, the last row it saw, and the names of
+/// what it showed (ctl/seen_events.hpp).
+class Position {
+ public:
+  std::uint64_t next() const { return next_; }
+  const wire::Value& last() const { return last_; }
 
-  void pass(const EventRows& page) {
-    next = page.next;
-    if (!page.rows.empty()) last = page.rows.back();
+  /// Leaves those of the page's rows that were not shown yet.
+  void pass(EventRows& page) {
+    next_ = page.next;
+    if (!page.rows.empty()) last_ = page.rows.back();
+    std::erase_if(page.rows, [this](const wire::Value& row) {
+      return !seen_.first(text_at(row, "kind"), number_at(row, "object"), number_at(row, "epoch"));
+    });
   }
+
+ private:
+  std::uint64_t next_ = 0;
+  wire::Value last_;
+  SeenEvents seen_;
 };
 
 /// Whether the last row seen is still there. A memory made anew counts from 0 again.
 bool same_memory(Look& look, const Position& at) {
-  if (at.last.is_nil()) return true;
-  const std::uint64_t number = number_at(at.last, "number");
+  if (at.last().is_nil()) return true;
+  const std::uint64_t number = number_at(at.last(), "number");
   const auto page = look.read_events(number);
   if (!page || page->rows.empty()) return false;
   const wire::Value& first = page->rows.front();
-  return number_at(first, "number") > number || first == at.last;  // or it was overwritten
+  // Or it was overwritten. The wall clock's reckoning may differ a little from look to look.
+  const bool same = number_at(first, "clock_ns") == number_at(at.last(), "clock_ns") &&
+                    text_at(first, "kind") == text_at(at.last(), "kind") &&
+                    text_at(first, "text") == text_at(at.last(), "text");
+  return number_at(first, "number") > number || same;
 }
 
 bool reopen(const Settings& settings, Look& look, Position& at, bool daemon_only) {
@@ -104,7 +125,7 @@ Exit follow(const Settings& settings, Look look, Position at) {
     // Who reads a memory goes back to the daemon when there is one again.
     const bool in_memory = std::string_view(look.source()) == "memory" && settings.memory.empty();
     if (in_memory && looks % kLooksPerTry == 0) reopen(settings, look, at, true);
-    auto page = look.read_events(at.next);
+    auto page = look.read_events(at.next());
     if (!page) {
       if (!reopen(settings, look, at, false) && ++failures > kFollowPatience) {
         return complain(settings, page.error());
@@ -126,12 +147,13 @@ Exit run_events(const Settings& settings, const EventsAsk& ask) {
   if (!look) return complain(settings, look.error());
 
   EventRows all;
+  Position at;
   for (int page = 0; page < kMaxPages; ++page) {
-    auto more = look->read_events(all.next);
+    auto more = look->read_events(at.next());
     if (!more) return complain(settings, more.error());
     if (all.rows.empty()) all.lost = more->lost;
-    all.next = more->next;
     if (more->rows.empty()) break;
+    at.pass(*more);
     for (wire::Value& row : more->rows) all.rows.push_back(std::move(row));
   }
   if (ask.last > 0 && all.rows.size() > ask.last) {
@@ -140,8 +162,6 @@ Exit run_events(const Settings& settings, const EventsAsk& ask) {
   }
   if (ask.follow) {
     if (!print_events(settings, all)) return Exit::Ok;
-    Position at;
-    at.pass(all);
     return follow(settings, std::move(*look), std::move(at));
   }
   wire::Value document = look->document();

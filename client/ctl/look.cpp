@@ -10,6 +10,8 @@
 #include "ctl/print.hpp"
 #include "ctl/text.hpp"
 #include "rows/breaker_rows.hpp"
+#include "rows/bulkhead_rows.hpp"
+#include "rows/trip_rows.hpp"
 #include "shm/verify.hpp"
 #include "shm/socket_place.hpp"
 #include "src/address.hpp"
@@ -221,6 +223,7 @@ Result<Rows> Look::read(std::string_view what, std::string_view name) {
   if (what == "counters") return rows::counter_rows(view);
   if (what == "limits") return rows::limit_rows(view);
   if (what == "breakers") return rows::breaker_rows(view);
+  if (what == "bulkheads") return rows::bulkhead_rows(view);
   if (what == "clients") return rows::client_rows(view);
   return Error{Errc::Unsupported,
                "'" + std::string(what) + "' is not in the memory; only the daemon knows it"};
@@ -245,6 +248,7 @@ Result<wire::Value> Look::read_named(std::string_view kind, std::string_view nam
   if (!link_) {
     const shm::View& view = memory_->segment.view();
     if (kind == "breaker") return rows::breaker_row(view, name);
+    if (kind == "bulkhead") return rows::bulkhead_row(view, name);
     return Error{Errc::Unsupported, "'" + std::string(kind) + "' is not in the memory"};
   }
   wire::Read message;
@@ -255,6 +259,31 @@ Result<wire::Value> Look::read_named(std::string_view kind, std::string_view nam
   if (!rows && fall_back(rows.error())) return read_named(kind, name);
   return why_unknown(kind, name,
                      rows ? Error{Errc::Protocol, "the daemon gave no row for it"} : rows.error());
+}
+
+Result<Rows> Look::read_trips(std::string_view breaker, std::uint32_t most) {
+  if (!link_) return rows::trip_rows(memory_->segment.view(), breaker, most);
+  wire::Read message;
+  message.what = "trips";
+  if (!breaker.empty()) message.name = std::string(breaker);
+  message.max_rows = most;
+  Rows rows;
+  for (int page = 0; page < kMaxPages && rows.size() < most; ++page) {
+    message.max_rows = most - static_cast<std::uint32_t>(rows.size());
+    auto answer = link_->connection.read(message, Deadline::in(settings_.timeout));
+    if (!answer) {
+      if (fall_back(answer.error())) return read_trips(breaker, most);
+      return breaker.empty() ? answer.error() : why_unknown("breaker", breaker, answer.error());
+    }
+    for (wire::Value& row : answer->rows) {
+      // One that came meanwhile moves the others down a page.
+      const bool again = !rows.empty() && number_at(row, "number") >= number_at(rows.back(), "number");
+      if (!again) rows.push_back(std::move(row));
+    }
+    if (answer->cursor.empty() || answer->cursor == message.cursor) break;
+    message.cursor = std::move(answer->cursor);
+  }
+  return rows;
 }
 
 Error Look::why_unknown(std::string_view kind, std::string_view name, const Error& error) {

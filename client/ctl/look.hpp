@@ -68,6 +68,8 @@ class Look {
                                  std::uint64_t cost = 1);
   /// One breaker or bulkhead, by READ `kind`. UnknownName lists the nearest names.
   Result<wire::Value> read_named(std::string_view kind, std::string_view name);
+  /// The last openings of a breaker (empty: of all), newest first.
+  Result<Rows> read_trips(std::string_view breaker, std::uint32_t most);
   /// Events from number `from` on, at most one page. Does not leave the daemon for the memory by
   /// itself: that may be another memory, with other numbers.
   Result<EventRows> read_events(std::uint64_t from);

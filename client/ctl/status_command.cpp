@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/advice.hpp"
+#include "ctl/breaker_text.hpp"
 #include "ctl/commands.hpp"
 #include "ctl/look.hpp"
 #include "ctl/print.hpp"
@@ -79,6 +80,45 @@ Table counters_table(const Rows& counters) {
   return table;
 }
 
+/// Breakers that are not simply closed, and bulkheads that are full or over their limit.
+Rows not_well(Look& look, const char* what) {
+  Rows out;
+  const auto rows = look.read(what);
+  if (!rows) return out;   // a daemon that does not know them yet
+  for (const wire::Value& row : *rows) {
+    const bool breaker = row.find("breaker") != nullptr;
+    const bool well = breaker ? breaker_tone(row) == Tone::Good && number_at(row, "users_open") == 0
+                              : truth_at(row, "allowed") && number_at(row, "over") == 0;
+    if (!well) out.push_back(row);
+  }
+  return out;
+}
+
+/// `fraud OPEN since 3.2s`, ...: a line each.
+std::string trouble_text(const Rows& breakers, const Rows& bulkheads, bool colour) {
+  std::string out;
+  for (const wire::Value& row : breakers) {
+    std::string text = escape(text_at(row, "breaker")) + " " + breaker_state(row) + ", " +
+                       since_text(row);
+    if (!truth_at(row, "allowed")) text += ", " + retry_text(row);
+    if (number_at(row, "users_open") > 0) {
+      text += ", " + count(row, "users_open") + " of " + count(row, "users") +
+              " processes open for themselves";
+    }
+    out += "breaker     " + toned(text, breaker_tone(row), colour) + '\n';
+  }
+  for (const wire::Value& row : bulkheads) {
+    std::string text = escape(text_at(row, "bulkhead")) + " " + count(row, "in_use") + " of " +
+                       count(row, "limit") + " places in use, " + count(row, "waiting") +
+                       " waiting";
+    if (row.find("oldest_ns") != nullptr) {
+      text += ", the oldest for " + duration_text(number_at(row, "oldest_ns"));
+    }
+    out += "bulkhead    " + toned(text, Tone::Bad, colour) + '\n';
+  }
+  return out;
+}
+
 }  // namespace
 
 Exit run_status(const Settings& settings) {
@@ -103,6 +143,10 @@ Exit run_status(const Settings& settings) {
     advice.emplace_back(sentence);
   }
   document.set("advice", std::move(advice));
+  const Rows breakers = not_well(*look, "breakers"), bulkheads = not_well(*look, "bulkheads");
+  document.set("breakers_not_closed", wire::Value::Array(breakers.begin(), breakers.end()));
+  document.set("bulkheads_full", wire::Value::Array(bulkheads.begin(), bulkheads.end()));
+  text += trouble_text(breakers, bulkheads, settings.colour);
   text +=
       counters->empty() ? "\nno limits\n" : '\n' + counters_table(*counters).text(settings.colour);
   return print(settings, document, text);

@@ -176,6 +176,15 @@ std::string moment_text(std::uint64_t unix_s) {
   return text;
 }
 
+std::string moment_ms_text(std::uint64_t unix_ms) {
+  std::string text = moment_text(unix_ms / 1000);
+  if (text.back() == 'Z') {
+    text.pop_back();
+    text += print(".%03lluZ", static_cast<unsigned long long>(unix_ms % 1000));
+  }
+  return text;
+}
+
 std::string hash_text(std::uint64_t hash) {
   return print("%016llx", static_cast<unsigned long long>(hash));
 }

@@ -42,6 +42,9 @@ std::string size_text(std::uint64_t bytes);
 /// A moment of the calendar, seconds since 1970: `2030-01-01T00:00:00Z`.
 std::string moment_text(std::uint64_t unix_s);
 
+/// The same from milliseconds, with them: `2030-01-01T00:00:00.123Z`.
+std::string moment_ms_text(std::uint64_t unix_ms);
+
 /// 16 hex digits.
 std::string hash_text(std::uint64_t hash);
 

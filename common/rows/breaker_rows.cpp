@@ -6,8 +6,8 @@
 
 #include "rows/breaker_settings_row.hpp"
 #include "rule/breaker_class.hpp"
-#include "shm/breaker_story.hpp"
 #include "shm/breaker_words.hpp"
+#include "shm/process_table.hpp"
 
 namespace cutwater::rows {
 namespace {
@@ -23,9 +23,9 @@ constexpr const char* kCounterWords[] = {
     "stale_failure",    "refused_open",     "refused_probing", "refused_process",
     "refused_degraded", "probes_expired",   "probes_reclaimed", "local_faults",
     "probes_granted",   "hinted",           "untracked",      "granted_off"};
-constexpr auto kDurationUs = static_cast<std::size_t>(shm::BreakerCounter::DurationUs);
 constexpr auto kFirstClass = static_cast<std::size_t>(shm::BreakerCounter::FirstClass);
-static_assert(std::size(kCounterWords) == kDurationUs);
+static_assert(std::size(kCounterWords) ==
+              static_cast<std::size_t>(shm::BreakerCounter::DurationUs));
 
 std::uint64_t permille(std::uint64_t part, std::uint64_t all) { return part * 1000 / all; }
 
@@ -95,8 +95,7 @@ wire::Value row_of(const shm::View& view, std::uint32_t index, const BreakerInfo
   return row;
 }
 
-void add_counters(wire::Value& row, const shm::View& view, std::uint32_t index) {
-  const shm::BreakerSums sums = shm::sum_breaker_counters(view, index);
+void add_counters(wire::Value& row, const shm::BreakerSums& sums) {
   wire::Value counters(wire::Value::Map{}), classes(wire::Value::Map{});
   for (std::size_t i = 0; i < std::size(kCounterWords); ++i) {
     counters.set(kCounterWords[i], sums.value[i]);
@@ -109,31 +108,105 @@ void add_counters(wire::Value& row, const shm::View& view, std::uint32_t index) 
   }
   row.set("counters", std::move(counters));
   row.set("classes", std::move(classes));
-  wire::Value durations = durations_row(sums.durations, sums.value[kDurationUs]);
-  if (!durations.is_nil()) row.set("durations", std::move(durations));
+}
+
+void add_moves(wire::Value& row, const shm::BreakerFigures& figures) {
+  wire::Value::Array moves;
+  wire::Value times(wire::Value::Map{});
+  for (std::uint8_t from = 0; from < rule::kBreakerStates; ++from) {
+    const auto state = static_cast<rule::BreakerState>(from);
+    if (figures.time_ns[from] > 0) {
+      times.set(std::string(rule::name_of(state)), static_cast<std::uint64_t>(figures.time_ns[from]));
+    }
+    for (std::uint8_t to = 0; to < rule::kBreakerStates; ++to) {
+      for (std::uint8_t why = 0; why < shm::kBreakerReasons; ++why) {
+        const std::uint32_t count = figures.moves[from][to][why];
+        if (count == 0) continue;
+        const auto reason = static_cast<rule::BreakerReason>(why);
+        moves.push_back(wire::Value::map({{"from", rule::name_of(state)},
+                                          {"to", rule::name_of(static_cast<rule::BreakerState>(to))},
+                                          {"reason", rule::name_of(reason)},
+                                          {"count", count}}));
+      }
+    }
+  }
+  if (moves.size() > wire::kMaxArray) moves.resize(wire::kMaxArray);
+  row.set("transitions", std::move(moves));
+  row.set("time_in_state_ns", std::move(times));
+}
+
+/// What the window spans now: a TIME window what it is set to; a COUNT window as long as so many
+/// outcomes took in the last minute.
+void add_span(wire::Value& row, const BreakerInfo& info, const shm::BreakerFigures& figures) {
+  if (info.window_span_ns != 0) {
+    row.set("window_span_ns", static_cast<std::uint64_t>(info.window_span_ns));
+    return;
+  }
+  if (figures.minute_outcomes == 0 || figures.minute_span_ns <= 0) return;
+  const double span = static_cast<double>(info.window.calls) *
+                      static_cast<double>(figures.minute_span_ns) /
+                      static_cast<double>(figures.minute_outcomes);
+  row.set("window_span_ns", static_cast<std::uint64_t>(span));
+}
+
+void add_users(wire::Value& row, const shm::View& view, std::uint32_t index, std::int64_t now) {
+  shm::BreakerUserInfo users[shm::kBreakerUsers];
+  wire::Value::Array out;
+  const std::size_t count = shm::read_breaker_users(view, index, users);
+  for (std::size_t i = 0; i < count; ++i) {
+    const shm::BreakerUserInfo& user = users[i];
+    shm::RowInfo process;
+    wire::Value one;
+    one.set("row", user.row);
+    if (shm::read_row(view, user.row, process)) one.set("pid", process.pid);
+    one.set("forked", user.forked);
+    one.set("calls", user.calls);
+    one.set("failures", user.failures);
+    one.set("slow", user.slow);
+    one.set("run", user.run);
+    one.set("open", user.open);
+    if (user.open) {
+      one.set("retry_after_ns",
+              static_cast<std::uint64_t>(std::max<std::int64_t>(user.deadline_ns - now, 0)));
+    }
+    out.push_back(std::move(one));
+  }
+  if (!out.empty()) row.set("processes", std::move(out));
+}
+
+/// Everything of one breaker.
+wire::Value whole_row_of(const shm::View& view, std::uint32_t index, const BreakerInfo& info) {
+  wire::Value row = row_of(view, index, info);
+  wire::Value::Array words;
+  for (std::string& line :
+       rule::explain_lines(info.numbers, shm::story_of(info), shm::around(info))) {
+    words.emplace_back(std::move(line));
+  }
+  row.set("explain", std::move(words));
+  row.set("settings", settings_row(info.numbers));
+  shm::BreakerFigures figures;
+  if (!shm::read_breaker_figures(view, index, figures)) return row;
+  add_span(row, info, figures);
+  add_counters(row, figures.sums);
+  add_moves(row, figures);
+  wire::Value total = durations_row(figures.total), minute = durations_row(figures.minute);
+  if (!total.is_nil()) row.set("durations", std::move(total));
+  if (!minute.is_nil()) row.set("durations_minute", std::move(minute));
+  add_users(row, view, index, info.now_ns);
+  return row;
 }
 
 }  // namespace
 
-wire::Value durations_row(std::span<const std::uint32_t> cells, std::uint64_t sum_us) {
-  std::uint64_t calls = 0;
-  for (const std::uint32_t count : cells) calls += count;
-  if (calls == 0) return {};
-  /// The longest duration of the cell that holds the call of this rank, from 1.
-  const auto at_rank = [&](std::uint64_t rank) {
-    std::uint64_t seen = 0;
-    for (std::size_t i = 0; i < cells.size(); ++i) {
-      seen += cells[i];
-      if (seen >= rank) return static_cast<std::uint64_t>(shm::histogram_upper_ns(i));
-    }
-    return static_cast<std::uint64_t>(shm::histogram_upper_ns(cells.size() - 1));
-  };
+wire::Value durations_row(const shm::DurationFigures& figures) {
+  if (figures.calls == 0) return {};
   wire::Value row;
-  row.set("calls", calls);
-  if (sum_us != 0) row.set("mean_ns", sum_us * 1000 / calls);
-  row.set("p50_ns", at_rank((calls + 1) / 2));
-  row.set("p99_ns", at_rank(calls - calls / 100));
-  row.set("max_ns", at_rank(calls));
+  row.set("calls", figures.calls);
+  row.set("mean_ns", figures.mean_ns);
+  row.set("p50_ns", figures.p50_ns);
+  row.set("p99_ns", figures.p99_ns);
+  row.set("max_ns", figures.max_ns);
+  if (figures.span_ns > 0) row.set("span_ns", figures.span_ns);
   return row;
 }
 
@@ -150,27 +223,14 @@ Rows breaker_rows(const shm::View& view) {
 }
 
 Result<wire::Value> breaker_row(const shm::View& view, std::string_view name) {
+  const shm::BreakerRef ref = shm::find_breaker(view, name);
+  BreakerInfo info;
+  if (ref.index != shm::kNoLine && shm::read_breaker(view, ref.index, info)) {
+    return whole_row_of(view, ref.index, info);
+  }
   std::vector<std::string> known;
   for (std::uint32_t i = 0; i < view.breaker_count; ++i) {
-    BreakerInfo info;
-    if (!shm::read_breaker(view, i, info)) continue;
-    if (name != info.name) {
-      known.emplace_back(info.name);
-      continue;
-    }
-    wire::Value row = row_of(view, i, info);
-    wire::Value::Array words;
-    for (std::string& line :
-         rule::explain_lines(info.numbers, shm::story_of(info), shm::around(info))) {
-      words.emplace_back(std::move(line));
-    }
-    row.set("explain", std::move(words));
-    row.set("settings", settings_row(info.numbers));
-    if (info.window_span_ns != 0) {
-      row.set("window_span_ns", static_cast<std::uint64_t>(info.window_span_ns));
-    }
-    add_counters(row, view, i);
-    return row;
+    if (shm::read_breaker(view, i, info)) known.emplace_back(info.name);
   }
   return unknown_name("breaker", name, known);
 }

@@ -10,19 +10,21 @@
 //             the minimum); window (in words)
 //             probes probes_held probes_spent, users users_open hanging flapping
 //   breaker   one of them, and explain: [sentence...], settings {key: value as in the configuration},
-//             window_span_ns (present span of a TIME window), counters {word: number},
-//             classes {class: failures}, durations {calls mean_ns p50_ns p99_ns max_ns} (absent: no
-//             call was measured)
+//             window_span_ns (what the window spans now; of a COUNT window by the outcomes of the
+//             last minute, absent while nobody knows), counters {word: number}, classes {class:
+//             failures}, transitions [{from to reason count}], time_in_state_ns {state: ns},
+//             durations, durations_minute {calls mean_ns p50_ns p99_ns max_ns span_ns?} (absent: no
+//             call was measured), processes [{row pid calls failures slow run open retry_after_ns?}]
+//             (of each user, once three use it)
 // 2^64-1 ns is never. Quantiles are upper bounds, at most 12.5 % high.
 //
 // Never writes a byte. Process safety: beside any daemon and clients. Thread safety: one thread.
 // Allocates; never on a decision path.
 #pragma once
-#include <cstdint>
-#include <span>
 #include <string_view>
 
 #include "rows/segment_rows.hpp"
+#include "shm/breaker_story.hpp"
 
 namespace cutwater::rows {
 
@@ -30,8 +32,7 @@ Rows breaker_rows(const shm::View& view);
 /// UnknownName lists the nearest names.
 Result<wire::Value> breaker_row(const shm::View& view, std::string_view name);
 
-/// calls, mean, p50, p99 and max of a histogram with shm::histogram_cell() cells; nil when it is
-/// empty. `sum_us`: of all durations; 0 leaves the mean out.
-wire::Value durations_row(std::span<const std::uint32_t> cells, std::uint64_t sum_us);
+/// calls, mean, p50, p99, max and span (unless they are since the start); nil: none was measured.
+wire::Value durations_row(const shm::DurationFigures& figures);
 
 }  // namespace cutwater::rows

@@ -3,6 +3,10 @@
 
 #include <cstdio>
 
+#include "config/problem.hpp"
+#include "shm/breaker_publisher.hpp"
+#include "shm/bulkhead_layout.hpp"
+
 namespace cutwater::rows {
 
 std::vector<std::pair<std::string, std::uint64_t>> reservations(const shm::Capacity& capacity) {
@@ -13,6 +17,9 @@ std::vector<std::pair<std::string, std::uint64_t>> reservations(const shm::Capac
                           (sizeof(shm::StripeOwner) +
                            std::uint64_t{capacity.limits} * sizeof(shm::LimitCounters))},
           {"tops", std::uint64_t{capacity.limits} * capacity.tops * sizeof(shm::TopRecord)},
+          {"breaker-memory", capacity.breaker_memory},
+          {"bulkhead-cells", std::uint64_t{capacity.bulkhead_cells} * 2 * sizeof(std::uint64_t)},
+          {"waiters", std::uint64_t{capacity.waiters} * sizeof(shm::WaiterRecord)},
           {"file rules", shm::file_length(capacity, shm::FileKind::Rules)},
           {"file state", shm::file_length(capacity, shm::FileKind::State)},
           {"file stats", shm::file_length(capacity, shm::FileKind::Stats)},
@@ -35,11 +42,62 @@ shm::Capacity capacity_of(const config::Capacity& capacity) noexcept {
           .waiters = capacity.waiters};
 }
 
+std::vector<Needed> needed_of(const config::Config& config, const config::Capacity& capacity) {
+  std::uint64_t breakers = 0, bulkheads = 0, places = 0, waiting = 0;
+  for (const rule::BreakerSettings& one : config.breakers) {
+    breakers += rule::is_pattern(one) ? one.max_instances : 1;
+  }
+  for (const rule::BulkheadSettings& one : config.bulkheads) {
+    const std::uint64_t instances = rule::is_pattern(one) ? one.max_instances : 1;
+    bulkheads += instances;
+    places += instances * one.max_concurrent;
+    waiting += one.max_wait_ns == 0 ? 0 : instances * one.max_waiting;
+  }
+  const std::uint64_t memory = shm::breaker_memory_needed(config.breakers);
+  std::vector<Needed> all = {{"breakers", breakers, capacity.breakers},
+                             {"breaker-memory", memory, capacity.breaker_memory},
+                             {"bulkheads", bulkheads, capacity.bulkheads},
+                             {"bulkhead-cells", places, capacity.bulkhead_cells},
+                             {"waiters", waiting, capacity.waiters}};
+  std::erase_if(all, [](const Needed& one) { return one.needed == 0; });
+  return all;
+}
+
+std::vector<config::Finding> fit_errors(const config::Config& config,
+                                        const config::Capacity& capacity) {
+  const auto words = [](const std::string& what) -> std::string {
+    if (what == "breaker-memory") return "bytes of windows and probes of breakers";
+    if (what == "bulkhead-cells") return "places of bulkheads";
+    return what == "waiters" ? "calls in line at bulkheads" : what;
+  };
+  std::vector<config::Finding> out;
+  for (const Needed& one : needed_of(config, capacity)) {
+    if (one.needed <= one.reserved) continue;
+    const std::string key = "capacity." + one.what, number = std::to_string(one.needed);
+    const config::Value* value = config.find_value(key);
+    out.push_back({value == nullptr ? config.file_name
+                                    : config::where_text(value->place, config.file_name),
+                   key,
+                   number + " " + words(one.what) + " are needed and " +
+                       std::to_string(one.reserved) + " reserved; set " + key + " to at least " +
+                       number + " and restart"});
+  }
+  return out;
+}
+
+config::LoadOutcome fitting(config::LoadOutcome outcome) {
+  if (!outcome.ok()) return outcome;
+  outcome.errors = fit_errors(*outcome.config, outcome.config->capacity);
+  if (!outcome.errors.empty()) outcome.config.reset();
+  return outcome;
+}
+
 std::string config_report(const config::LoadOutcome& outcome, const std::string& file) {
   std::string out = outcome.report("nothing was changed");
   if (!out.empty() && out.back() != '\n') out += '\n';
   for (const config::Finding& finding : outcome.notes) out += "note: " + finding.line() + '\n';
   if (!outcome.config) return out;
+  const config::Config& config = *outcome.config;
   char text[128];
   std::snprintf(text, sizeof text,
                 ": good, %zu limits, config %016llx\n\nmemory reserved, bytes:\n",
@@ -50,6 +108,10 @@ std::string config_report(const config::LoadOutcome& outcome, const std::string&
     std::snprintf(text, sizeof text, "  %-12s %14llu\n", name.c_str(),
                   static_cast<unsigned long long>(bytes));
     out += text;
+  }
+  for (const Needed& one : needed_of(config, config.capacity)) {
+    out += "  " + one.what + ": " + std::to_string(one.needed) + " of " +
+           std::to_string(one.reserved) + " needed\n";
   }
   return out;
 }

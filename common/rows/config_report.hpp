@@ -20,6 +20,23 @@ std::vector<std::pair<std::string, std::uint64_t>> reservations(const shm::Capac
 /// The capacity of a segment, as the configuration asks for it.
 shm::Capacity capacity_of(const config::Capacity& capacity) noexcept;
 
+/// What of a good configuration does not fit this capacity: breakers, the memory of their windows
+/// and probes, bulkheads, their places, their lines. A start or reload would refuse it in the same
+/// words. Patterns count as max-instances of them.
+std::vector<config::Finding> fit_errors(const config::Config& config,
+                                        const config::Capacity& capacity);
+
+/// The same outcome, refused by fit_errors() for its own capacity where it was good: what checking
+/// a file says.
+config::LoadOutcome fitting(config::LoadOutcome outcome);
+
+/// How much of it is needed: `breaker-memory` 21120 of 524288, ...; what is not used is left out.
+struct Needed {
+  std::string what;                  ///< key below `capacity`
+  std::uint64_t needed = 0, reserved = 0;
+};
+std::vector<Needed> needed_of(const config::Config& config, const config::Capacity& capacity);
+
 /// Errors with the line that counts them, notes, then the verdict and the reservations.
 std::string config_report(const config::LoadOutcome& outcome, const std::string& file);
 

@@ -10,6 +10,7 @@
 
 #include "config/words.hpp"
 #include "rows/limits_of_image.hpp"
+#include "rows/words_of_event.hpp"
 #include "shm/counters.hpp"
 #include "shm/event_log.hpp"
 #include "shm/process_table.hpp"
@@ -115,17 +116,43 @@ Rows client_rows(const shm::View& view) {
   return rows;
 }
 
+namespace {
+
+void add_subject(wire::Value& row, const shm::View& view, const shm::Event& event) {
+  if (event.kind == shm::EventKind::BreakerMoved) {
+    const auto state = [](std::uint8_t word) {
+      return word < rule::kBreakerStates ? rule::name_of(static_cast<rule::BreakerState>(word))
+                                         : std::string_view("?");
+    };
+    row.set("from", state(event.from));
+    row.set("to", state(event.to));
+  }
+  const std::string words = words_of(view, event);
+  if (words.empty()) return;
+  const bool place = event.kind == shm::EventKind::PlaceReclaimed ||
+                     event.kind == shm::EventKind::PlaceRevoked;
+  row.set(place ? "bulkhead" : "breaker", subject_of(view, event));
+  if (!place) row.set("reason", rule::name_of(static_cast<rule::BreakerReason>(event.reason)));
+  row.set("row", event.row);
+  row.set("words", words);
+}
+
+}  // namespace
+
 EventRows event_rows(const shm::View& view, std::uint64_t from, std::uint32_t max) {
   const shm::EventPage page = shm::read_events(view, from, max);
   EventRows out{{}, page.next, page.lost};
+  const std::int64_t offset = unix_offset_ns(view);
   for (const shm::Event& event : page.events) {
     wire::Value row;
     row.set("number", event.number);
     row.set("clock_ns", static_cast<std::uint64_t>(std::max<std::int64_t>(event.t_ns, 0)));
+    row.set("unix_ms", unix_ms(event.t_ns, offset));
     row.set("kind", shm::name_of(event.kind));
     row.set("object", event.object);
     row.set("epoch", event.epoch);
     row.set("text", std::string(event.text));
+    add_subject(row, view, event);
     out.rows.push_back(std::move(row));
   }
   return out;

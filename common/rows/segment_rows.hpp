@@ -15,7 +15,8 @@
 //             reason allowed remaining retry_after_ns reset_after_ns window hint shadow would?
 //             extrapolated overflow degraded by (limit, override) unlimited
 //   clients   row generation kind state pid uid name attached_ns
-//   events    number clock_ns kind object epoch text
+//   events    number clock_ns unix_ms (by the wall clock of now) kind object epoch text, and of
+//             breakers and bulkheads breaker or bulkhead, from to reason, row, words
 // The daemon adds what only it knows (server/reader.hpp).
 //
 // Never writes a byte. Process safety: beside any daemon and clients, also while they write.

@@ -109,6 +109,16 @@ bool read_breaker_figures(const View& view, std::uint32_t index, BreakerFigures&
   }
   out.total = figures_of(out.sums.durations, out.sums.of(BreakerCounter::DurationUs));
   out.minute = minute_of(story, out.sums, now);
+  if (const int at = look_for(story, now); at >= 0) {
+    const MinuteLook look = read_look(story.minute[at]);
+    const std::uint64_t outcomes = out.sums.of(BreakerCounter::Success) +
+                                   out.sums.of(BreakerCounter::Failure);
+    const std::uint64_t before = look.success + look.failures;
+    if (look.t_ns != 0 && outcomes >= before) {
+      out.minute_outcomes = outcomes - before;
+      out.minute_span_ns = now - look.t_ns;
+    }
+  }
   return true;
 }
 

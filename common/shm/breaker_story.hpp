@@ -32,6 +32,8 @@ struct BreakerFigures {
   std::int64_t time_ns[rule::kBreakerStates] = {};   ///< in each state, the present visit included
   DurationFigures total;             ///< since the start
   DurationFigures minute;
+  std::uint64_t minute_outcomes = 0; ///< successes and failures of ...
+  std::int64_t minute_span_ns = 0;   ///< ... this span until now; 0: nobody looked yet
 };
 /// False: no such breaker. Its counts are read one by one and may be a step apart from each other.
 bool read_breaker_figures(const View& view, std::uint32_t index, BreakerFigures& out) noexcept;

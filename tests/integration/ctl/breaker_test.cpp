@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `cutwaterctl breaker ...` beside a real daemon, a dead one, and the next one.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <string>
@@ -273,6 +274,86 @@ TEST(BreakerCommand, AnActForABlockThatCameBackIsInForceAgain) {
   ASSERT_EQ(instance.tool({"config", "reload"}).code, 0);
 
   EXPECT_EQ(state_of(instance, "stock"), "FORCED_OPEN");
+}
+
+TEST(BreakerCommand, WhyNamesClassesProcessesAndSettingsOfTheLastTrips) {
+  Instance instance(kYaml);
+  Client client = instance.client();
+  Breaker stock = client.breaker("stock").value();
+  EXPECT_EQ(instance.tool({"breaker", "why", "stock"}).out,
+            "stock has not opened by itself since the memory was made\n");
+  stock.try_enter()->succeeded();
+  fail(stock, 3);
+
+  const ProgramRun run = instance.tool({"breaker", "why", "stock"});
+  const auto trips = instance.json({"breaker", "why", "stock"})["trips"];
+
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_TRUE(has(run.out, "stock opened 1970-01-01T00:00:0")) << run.out;
+  EXPECT_TRUE(has(run.out, "failure_rate, for 15s")) << run.out;
+  EXPECT_TRUE(has(run.out, "4 calls, 3 failed")) << run.out;
+  EXPECT_TRUE(has(run.out, "timeout 3")) << run.out;
+  EXPECT_TRUE(has(run.out, "pid " + std::to_string(::getpid()) + ": 3 failed")) << run.out;
+  EXPECT_TRUE(has(run.out, "sliding-window-size: 4")) << run.out;
+  ASSERT_EQ(trips.size(), 1U);
+  EXPECT_EQ(trips[0]["classes"]["timeout"], 3);
+  EXPECT_EQ(trips[0]["settings"]["sliding-window-size"], 4);
+  EXPECT_EQ(instance.json({"breaker", "why"})["trips"].size(), 1U) << "of all";
+  EXPECT_EQ(instance.tool({"breaker", "why", "stok"}).code, 6);
+  EXPECT_EQ(instance.tool({"breaker", "why", "stock", "-n", "101"}).code, 2);
+
+  for (int i = 0; i < 3; ++i) {
+    instance.tool({"breaker", "reset", "stock"});
+    fail(stock, 4);
+  }
+  const auto two = instance.json({"breaker", "why", "stock", "-n", "2"})["trips"];
+  ASSERT_EQ(two.size(), 2U);
+  EXPECT_GT(two[0]["number"], two[1]["number"]) << "newest first";
+  instance.daemon().kill(SIGKILL);
+  auto of_memory = instance.json({"breaker", "why", "stock", "-n", "2"})["trips"];
+  EXPECT_EQ(of_memory, two);
+}
+
+TEST(BreakerCommand, StatusShowsWhatIsNotClosed) {
+  Instance instance(kYaml);
+  Client client = instance.client();
+  Breaker stock = client.breaker("stock").value();
+  EXPECT_FALSE(has(instance.tool({"status"}).out, "breaker "));
+  fail(stock, 4);
+
+  const ProgramRun run = instance.tool({"status"});
+  const auto json = instance.json({"status"});
+
+  EXPECT_TRUE(has(run.out, "breaker     stock OPEN, 0 ago, failure_rate, come back in 15.1s") ||
+              has(run.out, "breaker     stock OPEN, 0 ago, failure_rate, come back in 15s"))
+      << run.out;
+  ASSERT_EQ(json["breakers_not_closed"].size(), 1U);
+  EXPECT_EQ(json["breakers_not_closed"][0]["breaker"], "stock");
+  EXPECT_TRUE(json["bulkheads_full"].empty());
+}
+
+TEST(BreakerCommand, EventsTellEachTransitionInWords) {
+  Instance instance(kYaml);
+  Client client = instance.client();
+  Breaker stock = client.breaker("stock").value();
+  fail(stock, 4);
+  instance.step_by(16 * kSecond);
+  for (int i = 0; i < 2; ++i) stock.try_enter()->succeeded();
+  instance.tool({"breaker", "force-open", "stock"});
+
+  const ProgramRun run = instance.tool({"events"});
+  std::vector<std::string> moves;
+  for (const auto& event : instance.json({"events"})["events"]) {
+    if (event["kind"] == "breaker_moved") moves.push_back(event["words"]);
+  }
+
+  EXPECT_EQ(moves, (std::vector<std::string>{
+                       "stock CLOSED -> OPEN: failure rate",
+                       "stock OPEN -> HALF_OPEN: the wait was over",
+                       "stock HALF_OPEN -> CLOSED: probes succeeded",
+                       "stock CLOSED -> FORCED_OPEN: by hand"}));
+  EXPECT_TRUE(has(run.out, "1970-01-01T00:00:")) << "a stepped clock is its own calendar" << run.out;
+  EXPECT_TRUE(has(run.out, "stock CLOSED -> OPEN: failure rate")) << run.out;
 }
 
 TEST(BreakerCommand, OfADeadDaemonTheMemoryIsReadAndNothingIsChanged) {

@@ -105,6 +105,114 @@ TEST(Doctor, NamesLimitsThatDoNothing) {
   expect_finding(facts, "without their rule: b", true, "limit get");
 }
 
+/// A breaker on which nothing is wrong.
+Value breaker() {
+  return Value::map({{"breaker", "fraud"},
+                     {"state", "CLOSED"},
+                     {"reason", "probes_succeeded"},
+                     {"allowed", true},
+                     {"calls", 20U},
+                     {"users", 8U},
+                     {"users_open", 0U},
+                     {"window_span_ns", 30'000'000'000U},
+                     {"counters", Value::map({{"success", 100U}})},
+                     {"durations", Value::map({{"p99_ns", 20'000'000U}})},
+                     {"settings", Value::map({{"sliding-window-type", "COUNT_BASED"},
+                                              {"sliding-window-size", 20U},
+                                              {"sliding-window-min-span", "off"},
+                                              {"probe-timeout", "30s"}})}});
+}
+Facts with(Value row) {
+  Facts facts = healthy();
+  facts.breakers = {std::move(row)};
+  return facts;
+}
+
+TEST(Doctor, FindsNothingWrongWithAHealthyBreaker) {
+  EXPECT_TRUE(diagnose(with(breaker())).empty());
+}
+
+TEST(Doctor, NamesACountWindowThatIsOverInAMoment) {
+  Value row = breaker();
+  row.set("window_span_ns", 20'000'000U);
+  expect_finding(with(row), "fraud: its window of 20 calls spans about 20ms", true,
+                 "sliding-window-min-span: 1s");
+  Value filling = row;
+  filling.set("calls", 19U);
+  EXPECT_TRUE(diagnose(with(filling)).empty());
+  Value settings = *row.find("settings");
+  settings.set("sliding-window-min-span", "1s");
+  row.set("settings", std::move(settings));
+  EXPECT_TRUE(diagnose(with(row)).empty()) << "it holds all of the last second";
+}
+
+TEST(Doctor, NamesProbesThatEndBeforeTheCallsDo) {
+  Value row = breaker();
+  row.set("durations", Value::map({{"p99_ns", 15'000'000'001U}}));
+  expect_finding(with(row), "a probe counts as failed after 30s", true, "raise probe-timeout");
+  row.set("durations_minute", Value::map({{"p99_ns", 20'000'000U}}));
+  EXPECT_TRUE(diagnose(with(row)).empty()) << "the last minute is what counts";
+}
+
+TEST(Doctor, NamesBreakersNobodyAsks) {
+  Value row = breaker();
+  row.set("counters", Value::map({{"success", 0U}, {"refused_open", 0U}}));
+  expect_finding(with(row), "no call was ever reported to: fraud", false, "names");
+}
+
+TEST(Doctor, NamesStatesByHandThatNothingEnds) {
+  Value row = breaker();
+  row.set("state", "FORCED_OPEN");
+  row.set("reason", "by_hand");
+  row.set("act", Value::map({{"note", "their maintenance"}}));
+  expect_finding(with(row), "fraud is FORCED_OPEN by hand and nothing ends it (their maintenance)",
+                 false, "breaker auto fraud");
+  row.set("expires_ns", 1U);
+  EXPECT_TRUE(diagnose(with(row)).empty());
+  row.set("reason", "none");
+  expect_finding(with(row), "FORCED_OPEN by its configuration", false, "initial-state");
+}
+
+TEST(Doctor, NamesLocalFaults) {
+  Value row = breaker();
+  row.set("users_open", 1U);
+  expect_finding(with(row), "1 of 8 processes refuse for themselves", true, "breaker_local_fault");
+  row = breaker();
+  row.set("counters", Value::map({{"local_faults", 2U}}));
+  expect_finding(with(row), "2 times one process alone", false, "breaker_local_fault");
+}
+
+TEST(Doctor, NamesBulkheadsThatAreFullAndPlacesHeldForEver) {
+  Value row = Value::map({{"bulkhead", "fraud"},
+                          {"enabled", true},
+                          {"allowed", true},
+                          {"limit", 10U},
+                          {"in_use", 3U}});
+  Facts facts = healthy();
+  facts.bulkheads = {row};
+  EXPECT_TRUE(diagnose(facts).empty());
+  row.set("allowed", false);
+  row.set("in_use", 10U);
+  row.set("waiting", 4U);
+  facts.bulkheads = {row};
+  expect_finding(facts, "fraud is full: 10 of 10 places are held, 4 callers wait", true,
+                 "max-concurrent-calls");
+  row.set("allowed", true);
+  row.set("oldest_ns", 3'600'000'000'000U);
+  row.set("oldest_pid", 4711U);
+  facts.bulkheads = {row};
+  expect_finding(facts, "has been held for 1h by pid 4711", true, "max-hold");
+  row.set("limit", 0U);
+  facts.bulkheads = {row};
+  expect_finding(facts, "has no place", false, "max-concurrent-calls");
+}
+
+TEST(Doctor, SaysHowManyBreakersItDidNotLookAt) {
+  Facts facts = healthy();
+  facts.breakers_left_out = 3;
+  expect_finding(facts, "3 further breakers and bulkheads", false, "breaker list");
+}
+
 TEST(Doctor, PutsWhatIsBadFirst) {
   Facts facts = healthy();
   facts.rights = std::uint8_t{3};

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rows/bulkhead_rows.hpp"
+
+#include <algorithm>
+
+#include "rows/breaker_rows.hpp"
+#include "shm/breaker_story.hpp"
+#include "shm/bulkhead.hpp"
+#include "shm/process_table.hpp"
+
+namespace cutwater::rows {
+namespace {
+
+using shm::BulkheadInfo;
+
+/// What a refusal says when nobody knows how long places are held.
+constexpr std::uint64_t kUnknownHoldNs = 1'000'000'000;
+
+/// By BulkheadCounter; the sums of times stand in `held` and `waited`.
+constexpr const char* kCounterWords[] = {
+    "granted", "refused_full", "refused_expired", "refused_degraded", "stale",
+    "reclaimed", "revoked", "waited", "handed_over", "overshot",
+    "returned", "gave_up", nullptr, nullptr, "passed_off"};
+
+void add_answer(wire::Value& row, const BulkheadInfo& info) {
+  const bool allowed = !info.enabled || (info.in_use < info.limit && info.waiting == 0);
+  row.set("allowed", allowed);
+  row.set("answer", allowed ? "allowed" : "full");
+  const std::uint64_t wait =
+      info.median_ns > 0 ? static_cast<std::uint64_t>(info.median_ns) : kUnknownHoldNs;
+  row.set("retry_after_ns", allowed ? std::uint64_t{0} : wait);
+  row.set("hint", !allowed);
+}
+
+void add_oldest(wire::Value& row, const shm::View& view, const BulkheadInfo& info) {
+  if (info.oldest_ns <= 0) return;
+  row.set("oldest_ns", static_cast<std::uint64_t>(info.oldest_ns));
+  if (info.oldest_row == 0) return;
+  row.set("oldest_row", info.oldest_row);
+  shm::RowInfo holder;
+  if (shm::read_row(view, info.oldest_row, holder) && holder.pid != 0) {
+    row.set("oldest_pid", holder.pid);
+  }
+}
+
+void add_times(wire::Value& row, const char* word, const std::uint32_t (&cells)[216],
+               std::uint64_t sum_us) {
+  wire::Value durations = durations_row(shm::figures_of(cells, sum_us));
+  if (!durations.is_nil()) row.set(word, std::move(durations));
+}
+
+wire::Value row_of(const shm::View& view, const BulkheadInfo& info,
+                   const shm::BulkheadSums& sums) {
+  wire::Value row;
+  row.set("bulkhead", std::string(info.name));
+  row.set("enabled", info.enabled);
+  row.set("limit", info.limit);
+  row.set("in_use", info.in_use);
+  row.set("over", info.over);
+  row.set("waiting", info.waiting);
+  row.set("max_waiting", info.max_waiting);
+  add_answer(row, info);
+  add_oldest(row, view, info);
+  add_times(row, "held", sums.held, sums.of(shm::BulkheadCounter::HeldUs));
+  add_times(row, "waited", sums.waited, sums.of(shm::BulkheadCounter::WaitedUs));
+  return row;
+}
+
+}  // namespace
+
+Rows bulkhead_rows(const shm::View& view) {
+  Rows rows;
+  for (std::uint32_t i = 0; i < view.bulkhead_count; ++i) {
+    BulkheadInfo info;
+    if (!shm::read_bulkhead(view, i, info)) continue;
+    rows.push_back(row_of(view, info, shm::sum_bulkhead_counters(view, i)));
+  }
+  std::sort(rows.begin(), rows.end(), [](const wire::Value& a, const wire::Value& b) {
+    return *a.find("bulkhead")->as_string() < *b.find("bulkhead")->as_string();
+  });
+  return rows;
+}
+
+Result<wire::Value> bulkhead_row(const shm::View& view, std::string_view name) {
+  const shm::BulkheadRef ref = shm::find_bulkhead(view, name);
+  BulkheadInfo info;
+  if (ref.index == shm::kNoLine || !shm::read_bulkhead(view, ref.index, info)) {
+    std::vector<std::string> known;
+    for (std::uint32_t i = 0; i < view.bulkhead_count; ++i) {
+      if (shm::read_bulkhead(view, i, info)) known.emplace_back(info.name);
+    }
+    return unknown_name("bulkhead", name, known);
+  }
+  const shm::BulkheadSums sums = shm::sum_bulkhead_counters(view, ref.index);
+  wire::Value row = row_of(view, info, sums);
+  row.set("max_wait_ns", info.max_wait_ns);
+  row.set("max_hold_ns", info.max_hold_ns);
+  wire::Value counters(wire::Value::Map{});
+  for (std::size_t i = 0; i < std::size(kCounterWords); ++i) {
+    if (kCounterWords[i] != nullptr) counters.set(kCounterWords[i], sums.value[i]);
+  }
+  row.set("counters", std::move(counters));
+  return row;
+}
+
+}  // namespace cutwater::rows

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows of READ about bulkheads, made from a mapped segment as those of rows/segment_rows.hpp.
+//
+//   bulkheads  bulkhead enabled limit in_use over waiting max_waiting
+//              allowed answer (allowed, full) retry_after_ns hint: what a caller that does not wait
+//              would be answered now
+//              oldest_ns (age of the place held longest; absent: none, or unknown) oldest_row
+//              oldest_pid (absent: unknown)
+//              held, waited {calls mean_ns p50_ns p99_ns max_ns}: how long places were held, and
+//              waited for in line, since the memory was made (absent: never)
+//   bulkhead   one of them, and max_wait_ns max_hold_ns (0 off), counters {word: number}
+// 2^64-1 ns is never, and of max_wait_ns: for ever.
+//
+// Never writes a byte. Process safety: beside any daemon and clients. Thread safety: one thread.
+// Allocates; never on a decision path.
+#pragma once
+#include <string_view>
+
+#include "rows/segment_rows.hpp"
+
+namespace cutwater::rows {
+
+/// By name.
+Rows bulkhead_rows(const shm::View& view);
+/// UnknownName lists the nearest names.
+Result<wire::Value> bulkhead_row(const shm::View& view, std::string_view name);
+
+}  // namespace cutwater::rows

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// `cutwaterctl bulkhead ...`, and what a configuration of breakers and bulkheads needs.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "shm/bulkhead.hpp"
+#include "shm/directory.hpp"
+#include "shm/segment.hpp"
+#include "tool.hpp"
+
+namespace cutwater::ctl {
+namespace {
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// A program that holds places of a bulkhead.
+class Holder {
+ public:
+  Holder(const Instance& instance, const std::string& bulkhead) : client_(instance.client()) {
+    shm::DirectoryQuery query;
+    query.setting = instance.place().memory();
+    query.create = false;
+    const auto directory = shm::open_directory(query);
+    segment_ = std::make_unique<shm::Segment>(
+        shm::Segment::open_files(directory->fd.get(), shm::Access::Client).value());
+    ref_ = shm::find_bulkhead(view(), bulkhead);
+    for (const auto& row : instance.json({"clients"})["clients"]) {
+      if (row["pid"] != ::getpid()) continue;
+      caller_.row = row["row"];
+      caller_.generation = row["generation"];
+    }
+    caller_.stripe = shm::shared_stripe(view());
+  }
+  void take(int places) {
+    for (int i = 0; i < places; ++i) {
+      const auto entry = shm::enter_bulkhead(view(), ref_, caller_);
+      EXPECT_TRUE(entry.granted);
+      held_.push_back(entry.place);
+    }
+  }
+  void give_back() {
+    for (const auto& place : held_) {
+      EXPECT_EQ(shm::leave_bulkhead(view(), ref_, caller_, place), shm::Left::Returned);
+    }
+    held_.clear();
+  }
+
+ private:
+  const shm::View& view() const { return segment_->view(); }
+  Client client_;                              // its row holds them
+  std::unique_ptr<shm::Segment> segment_;
+  shm::BulkheadRef ref_;
+  shm::BulkheadCaller caller_;
+  std::vector<shm::PlaceTicket> held_;
+};
+
+TEST(BulkheadCommand, ListAndGetShowPlacesAndTheOldest) {
+  Instance instance("capacity: { keys: 1024 }\n"
+                    "bulkheads:\n"
+                    "  fraud: { max-concurrent-calls: 2, note: card checks }\n"
+                    "  stock: { max-concurrent-calls: 5, max-wait-duration: 1s }\n");
+
+  const ProgramRun list = instance.tool({"bulkhead", "list"});
+  const ProgramRun get = instance.tool({"bulkhead", "get", "fraud"});
+
+  EXPECT_EQ(list.out,
+            "BULKHEAD  IN USE  LIMIT  WAITING  OVER  OLDEST  HELD P50  P99  WAITED P50  P99\n"
+            "fraud          0      2        0     0       -         -    -           -    -\n"
+            "stock          0      5        0     0       -         -    -           -    -\n");
+  EXPECT_EQ(get.code, 0);
+  EXPECT_TRUE(has(get.out, "in use    0 of 2 places")) << get.out;
+  EXPECT_TRUE(has(get.out, "note      card checks")) << get.out;
+
+  Holder holder(instance, "fraud");
+  holder.take(2);
+  instance.step_by(90 * kSecond);
+  const ProgramRun full = instance.tool({"bulkhead", "get", "fraud"});
+  EXPECT_EQ(full.code, 1);
+  EXPECT_TRUE(has(full.out, "2 of 2 places")) << full.out;
+  EXPECT_TRUE(has(full.out, "refused: full, come back in about 1s")) << full.out;
+  EXPECT_TRUE(has(full.out, "oldest    1m30s")) << full.out;
+  EXPECT_TRUE(has(instance.tool({"status"}).out,
+                  "bulkhead    fraud 2 of 2 places in use, 0 waiting, the oldest for 1m30s"));
+  const auto json = instance.json({"bulkhead", "list"})["bulkheads"];
+  EXPECT_EQ(json[0]["in_use"], 2);
+  EXPECT_EQ(json[0]["allowed"], false);
+
+  holder.give_back();
+  const auto after = parse(instance.tool({"bulkhead", "get", "fraud", "-o", "json"}).out);
+  EXPECT_EQ(after["in_use"], 0);
+  EXPECT_EQ(after["held"]["calls"], 2);
+  EXPECT_GE(after["held"]["p50_ns"], 90 * kSecond);
+  EXPECT_EQ(after["counters"]["granted"], 2);
+  EXPECT_EQ(instance.tool({"bulkhead", "get", "frud"}).code, 6);
+
+  instance.daemon().kill(SIGKILL);
+  const ProgramRun dead = instance.tool({"bulkhead", "get", "fraud", "-o", "json"});
+  auto read = parse(dead.out);
+  EXPECT_EQ(read["source"], "memory");
+  EXPECT_EQ(read["held"], after["held"]);
+  EXPECT_EQ(instance.tool({"bulkhead", "get", "frud"}).code, 6);
+}
+
+TEST(ConfigCheck, SaysWhatBreakersAndBulkheadsNeedAndWhatDoesNotFit) {
+  ScratchPlace place;
+  const std::string fits = "breakers: { fraud: {} }\nbulkheads: { fraud: {} }\n";
+  place.write_config(fits);
+  const ProgramRun good = run_tool({"config", "check", place.config()});
+  EXPECT_EQ(good.code, 0) << good.out;
+  EXPECT_TRUE(has(good.out, "of 524288 of capacity.breaker-memory")) << good.out;
+  EXPECT_TRUE(has(good.out, "needed: 25 of 4096 of capacity.bulkhead-cells")) << good.out;
+
+  place.write_config("capacity: { breaker-memory: 64KiB }\nbreakers:\n"
+                     "  big: { sliding-window-type: COUNT_BASED, sliding-window-size: 65535 }\n"
+                     "bulkheads: { a: { max-concurrent-calls: 4096 }, b: {} }\n");
+  const ProgramRun bad = run_tool({"config", "check", place.config()});
+  EXPECT_EQ(bad.code, 4);
+  EXPECT_TRUE(has(bad.out, "set capacity.breaker-memory to at least")) << bad.out;
+  EXPECT_TRUE(has(bad.out, "4121 places of bulkheads are needed and 4096 reserved")) << bad.out;
+  const ProgramRun daemon = test::run_program(
+      {DaemonProcess::program(), "--check-config", "--config", place.config()});
+  EXPECT_EQ(daemon.code, 4);
+  EXPECT_TRUE(has(daemon.out, "set capacity.breaker-memory to at least")) << daemon.out;
+}
+
+}  // namespace
+}  // namespace cutwater::ctl
