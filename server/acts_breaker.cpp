@@ -16,26 +16,37 @@ constexpr std::uint64_t kNanos = 1'000'000'000;
 /// The state an act holds a breaker in, and back.
 rule::BreakerState state_of(shm::Steer what) {
   switch (what) {
-    case shm::Steer::Disable: return rule::BreakerState::Disabled;
-    case shm::Steer::MetricsOnly: return rule::BreakerState::MetricsOnly;
-    default: return rule::BreakerState::ForcedOpen;
+    case shm::Steer::Disable:
+      return rule::BreakerState::Disabled;
+    case shm::Steer::MetricsOnly:
+      return rule::BreakerState::MetricsOnly;
+    default:
+      return rule::BreakerState::ForcedOpen;
   }
 }
 shm::Steer steer_of(rule::BreakerState state) {
   switch (state) {
-    case rule::BreakerState::Disabled: return shm::Steer::Disable;
-    case rule::BreakerState::MetricsOnly: return shm::Steer::MetricsOnly;
-    default: return shm::Steer::ForceOpen;
+    case rule::BreakerState::Disabled:
+      return shm::Steer::Disable;
+    case rule::BreakerState::MetricsOnly:
+      return shm::Steer::MetricsOnly;
+    default:
+      return shm::Steer::ForceOpen;
   }
 }
 
 const char* word_of(shm::Steer what) {
   switch (what) {
-    case shm::Steer::Disable: return "disable";
-    case shm::Steer::MetricsOnly: return "metrics-only";
-    case shm::Steer::Auto: return "auto";
-    case shm::Steer::Reset: return "reset";
-    default: return "force-open";
+    case shm::Steer::Disable:
+      return "disable";
+    case shm::Steer::MetricsOnly:
+      return "metrics-only";
+    case shm::Steer::Auto:
+      return "auto";
+    case shm::Steer::Reset:
+      return "reset";
+    default:
+      return "force-open";
   }
 }
 
@@ -55,12 +66,14 @@ void Acts::steer_breaker(const BreakerAct& act, Done done) {
   const shm::BreakerRef ref = shm::find_breaker(memory_->view(), act.breaker);
   if (ref.index == shm::kNoLine) {
     const auto row = rows::breaker_row(memory_->view(), act.breaker);
-    return done({wire::kSteerNoSuchName, row ? "the breaker was removed just now"
-                                             : row.error().text()});
+    return done(
+        {wire::kSteerNoSuchName, row ? "the breaker was removed just now" : row.error().text()});
   }
   const bool holds = act.what != shm::Steer::Auto && act.what != shm::Steer::Reset;
-  if (holds) hold_breaker(act, ref, std::move(done));
-  else free_breaker(act, ref, std::move(done));
+  if (holds)
+    hold_breaker(act, ref, std::move(done));
+  else
+    free_breaker(act, ref, std::move(done));
 }
 
 void Acts::hold_breaker(const BreakerAct& by, shm::BreakerRef ref, Done done) {
@@ -86,7 +99,8 @@ void Acts::hold_breaker(const BreakerAct& by, shm::BreakerRef ref, Done done) {
   }
   book_ = std::move(next);
   note_breaker(by.breaker, word_of(by.what));
-  save(*entries, fmt::format("{} {} {}", by.breaker, rule::name_of(act.state), span_text(by.for_ns)),
+  save(*entries,
+       fmt::format("{} {} {}", by.breaker, rule::name_of(act.state), span_text(by.for_ns)),
        std::move(done));
 }
 
@@ -127,8 +141,8 @@ void Acts::end_breaker_act(const Act& act, const std::string& who, Done done) {
                     shm::read_breaker(memory_->view(), ref.index, info) &&
                     info.word.state == act.state;
   if (held) {
-    static_cast<void>(shm::steer_breaker(memory_->view(), ref, shm::Steer::Auto, 0,
-                                         shm::kDaemonRow));
+    static_cast<void>(
+        shm::steer_breaker(memory_->view(), ref, shm::Steer::Auto, 0, shm::kDaemonRow));
   }
   note_breaker(breaker, "undo");
   const auto end = book_.end(id, EndKind::Undone, memory_->unix_now_s(), who);
@@ -137,9 +151,10 @@ void Acts::end_breaker_act(const Act& act, const std::string& who, Done done) {
 
 /// True when the breaker is in the state the act says.
 bool Acts::reapply(const Act& act, shm::BreakerRef ref, std::uint64_t now_s) {
-  const auto left = static_cast<std::int64_t>(act.until_s == 0 ? 0 : (act.until_s - now_s) * kNanos);
-  const shm::Steered done = shm::steer_breaker(memory_->view(), ref, steer_of(act.state), left,
-                                               shm::kDaemonRow);
+  const auto left =
+      static_cast<std::int64_t>(act.until_s == 0 ? 0 : (act.until_s - now_s) * kNanos);
+  const shm::Steered done =
+      shm::steer_breaker(memory_->view(), ref, steer_of(act.state), left, shm::kDaemonRow);
   if (done != shm::Steered::Done) return false;
   log_.info("breaker {} is {} again, by act {} of {}", act.breaker, rule::name_of(act.state),
             act.id, act.who);
@@ -160,8 +175,10 @@ void Acts::look_at_breakers(std::size_t at_most) {
     const shm::BreakerRef ref = shm::find_breaker(memory_->view(), act.breaker);
     shm::BreakerInfo info;
     if (ref.index == shm::kNoLine || !shm::read_breaker(memory_->view(), ref.index, info)) continue;
-    if (began_anew(info)) static_cast<void>(reapply(act, ref, now_s));
-    else if (info.word.state != act.state) moved.push_back(id);
+    if (began_anew(info))
+      static_cast<void>(reapply(act, ref, now_s));
+    else if (info.word.state != act.state)
+      moved.push_back(id);
   }
   if (at == all.end()) last_looked_ = 0;
   for (const std::uint64_t id : moved) {

@@ -40,8 +40,8 @@ class EventFeed {
   std::uint64_t next_ = 0;             // number of the first event not given out
 };
 
-/// One row. The name is that of the limit, breaker or bulkhead the event is about, or "". Of the last
-/// two the data has the event in words, and of a transition from, to, reason.
+/// One row. The name is that of the limit, breaker or bulkhead the event is about, or "". Of the
+/// last two the data has the event in words, and of a transition from, to, reason.
 wire::EventRow event_row(const shm::View& view, const shm::Event& event);
 
 }  // namespace cutwater::server

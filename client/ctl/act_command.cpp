@@ -77,8 +77,7 @@ Exit run_limit_override(const Settings& settings, const KeyAct& act, const Overr
   if (!numbers.rate.empty()) {
     const auto rate = config::parse_rate(numbers.rate);
     if (!rate) {
-      return complain(settings,
-                      Error{Errc::InvalidArgument, "--rate: " + rate.error().text()});
+      return complain(settings, Error{Errc::InvalidArgument, "--rate: " + rate.error().text()});
     }
     arguments.set("rate_count", rate->count);
     arguments.set("rate_period_ns", rate->period_ns);
@@ -135,15 +134,14 @@ Exit run_journal_list(const Settings& settings) {
 
   wire::Value document = look->document();
   document.set("journal", wire::Value::Array(rows->begin(), rows->end()));
-  Table table(
-      {{"ID", Table::Align::Right},
-       {"STATE"},
-       {"ACT"},
-       {"ON"},
-       {"KEY"},
-       {"UNTIL"},
-       {"BY"},
-       {"NOTE"}});
+  Table table({{"ID", Table::Align::Right},
+               {"STATE"},
+               {"ACT"},
+               {"ON"},
+               {"KEY"},
+               {"UNTIL"},
+               {"BY"},
+               {"NOTE"}});
   for (const wire::Value& row : *rows) {
     const auto shown = [&row](const char* field) {
       const std::string text = text_at(row, field);
@@ -152,8 +150,8 @@ Exit run_journal_list(const Settings& settings) {
     const std::uint64_t until = number_at(row, "until_s");
     const bool breaker = row.find("breaker") != nullptr;
     table.add({std::to_string(number_at(row, "id")), shown("state"), act_text(row),
-               breaker ? "breaker " + shown("breaker") : "limit " + shown("limit"), shown("key"), until == 0 ? "-" : moment_text(until), shown("who"),
-               shown("note")});
+               breaker ? "breaker " + shown("breaker") : "limit " + shown("limit"), shown("key"),
+               until == 0 ? "-" : moment_text(until), shown("who"), shown("note")});
   }
   return print(settings, document,
                rows->empty() ? "nothing was done by hand\n" : table.text(settings.colour));

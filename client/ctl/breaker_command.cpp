@@ -61,9 +61,9 @@ void add_history(Lines& lines, const wire::Value& row) {
   const wire::Value* moves = row.find("transitions");
   if (moves != nullptr && moves->as_array() != nullptr) {
     for (const wire::Value& move : *moves->as_array()) {
-      lines.emplace_back(escape(text_at(move, "from")) + " -> " + escape(text_at(move, "to")),
-                         std::to_string(number_at(move, "count")) + ", " +
-                             escape(text_at(move, "reason")));
+      lines.emplace_back(
+          escape(text_at(move, "from")) + " -> " + escape(text_at(move, "to")),
+          std::to_string(number_at(move, "count")) + ", " + escape(text_at(move, "reason")));
     }
   }
   const wire::Value* times = row.find("time_in_state_ns");
@@ -118,9 +118,9 @@ Exit run_breaker_list(const Settings& settings) {
   if (!rows) return complain(settings, rows.error());
   wire::Value document = look->document();
   document.set("breakers", wire::Value::Array(rows->begin(), rows->end()));
-  return print(settings, document,
-               rows->empty() ? "no breakers are configured\n"
-                             : breaker_table(*rows).text(settings.colour));
+  return print(
+      settings, document,
+      rows->empty() ? "no breakers are configured\n" : breaker_table(*rows).text(settings.colour));
 }
 
 Exit run_breaker_get(const Settings& settings, const std::string& name) {
@@ -165,8 +165,8 @@ Exit run_breaker_explain(const Settings& settings, const std::string& name) {
   for (const wire::Value& line : *words->as_array()) {
     if (line.as_string() != nullptr) text += "  " + escape_short(*line.as_string(), 512) + '\n';
   }
-  if (const wire::Value* act = row->find("act"); act != nullptr &&
-                                                 text_at(*act, "state") == "stands") {
+  if (const wire::Value* act = row->find("act");
+      act != nullptr && text_at(*act, "state") == "stands") {
     text += "  by hand: " + act_words(*act) + '\n';
   }
   if (!truth_at(*row, "allowed")) text += "  a caller is refused now; " + retry_text(*row) + '\n';

@@ -25,11 +25,10 @@ Table breaker_table(const Rows& rows) {
     std::string users = std::to_string(number_at(row, "users"));
     const std::uint64_t open = number_at(row, "users_open");
     if (open > 0) users += " (" + std::to_string(open) + " open)";
-    const std::string probes =
-        half_open ? std::to_string(number_at(row, "probes_spent")) + "+" +
-                        std::to_string(number_at(row, "probes_held")) + "/" +
-                        std::to_string(number_at(row, "probes"))
-                  : "-";
+    const std::string probes = half_open ? std::to_string(number_at(row, "probes_spent")) + "+" +
+                                               std::to_string(number_at(row, "probes_held")) + "/" +
+                                               std::to_string(number_at(row, "probes"))
+                                         : "-";
     const bool known = row.find("since_ns") != nullptr;
     table.add({escape(text_at(row, "breaker")),
                {breaker_state(row), breaker_tone(row)},
@@ -128,17 +127,17 @@ std::string value_text(const wire::Value& value) {
 void add_durations(Lines& lines, const wire::Value& row, const char* word, const char* key) {
   const wire::Value* found = row.find(key);
   if (found == nullptr) return;
-  lines.emplace_back(word, std::to_string(number_at(*found, "calls")) + " calls, p50 " +
-                               duration_text(number_at(*found, "p50_ns")) + ", p99 " +
-                               duration_text(number_at(*found, "p99_ns")) + ", max " +
-                               duration_text(number_at(*found, "max_ns")) +
-                               (found->find("mean_ns") == nullptr
-                                    ? std::string()
-                                    : ", mean " + duration_text(number_at(*found, "mean_ns"))) +
-                               (found->find("span_ns") == nullptr
-                                    ? std::string()
-                                    : ", of the last " +
-                                          duration_text(number_at(*found, "span_ns"))));
+  lines.emplace_back(word,
+                     std::to_string(number_at(*found, "calls")) + " calls, p50 " +
+                         duration_text(number_at(*found, "p50_ns")) + ", p99 " +
+                         duration_text(number_at(*found, "p99_ns")) + ", max " +
+                         duration_text(number_at(*found, "max_ns")) +
+                         (found->find("mean_ns") == nullptr
+                              ? std::string()
+                              : ", mean " + duration_text(number_at(*found, "mean_ns"))) +
+                         (found->find("span_ns") == nullptr
+                              ? std::string()
+                              : ", of the last " + duration_text(number_at(*found, "span_ns"))));
 }
 
 namespace {
@@ -171,13 +170,14 @@ std::string contributors(const wire::Value* list) {
 /// What could open it, as it was set then.
 std::string thresholds(const wire::Value* settings) {
   constexpr const char* kShown[] = {
-      "sliding-window-type",  "sliding-window-size",      "minimum-number-of-calls",
-      "failure-rate-threshold", "slow-call-rate-threshold", "slow-call-duration-threshold",
-      "failure-count-threshold", "consecutive-failures",  "wait-duration-in-open-state"};
+      "sliding-window-type",     "sliding-window-size",      "minimum-number-of-calls",
+      "failure-rate-threshold",  "slow-call-rate-threshold", "slow-call-duration-threshold",
+      "failure-count-threshold", "consecutive-failures",     "wait-duration-in-open-state"};
   std::string out;
   for (const char* key : kShown) {
     const wire::Value* value = settings == nullptr ? nullptr : settings->find(key);
-    if (value == nullptr || (value->as_string() != nullptr && *value->as_string() == "off")) continue;
+    if (value == nullptr || (value->as_string() != nullptr && *value->as_string() == "off"))
+      continue;
     out += (out.empty() ? "" : ", ") + std::string(key) + ": " + value_text(*value);
   }
   return out;
@@ -187,11 +187,10 @@ std::string thresholds(const wire::Value* settings) {
 
 std::string trip_text(const wire::Value& trip) {
   const auto count = [&](const char* key) { return std::to_string(number_at(trip, key)); };
-  std::string head = escape(text_at(trip, "breaker")) + " opened " +
-                     moment_ms_text(number_at(trip, "unix_ms")) + ", " +
-                     duration_text(number_at(trip, "ago_ns")) + " ago: " +
-                     escape(text_at(trip, "reason")) + ", for " +
-                     duration_text(number_at(trip, "wait_ns"));
+  std::string head =
+      escape(text_at(trip, "breaker")) + " opened " + moment_ms_text(number_at(trip, "unix_ms")) +
+      ", " + duration_text(number_at(trip, "ago_ns")) + " ago: " + escape(text_at(trip, "reason")) +
+      ", for " + duration_text(number_at(trip, "wait_ns"));
   if (number_at(trip, "attempts") > 1) head += ", opening " + count("attempts") + " in a row";
   Lines lines = {{"  window", count("calls") + " calls, " + count("failures") + " failed, " +
                                   count("slow") + " slow, " + count("run") + " failures in a row"}};

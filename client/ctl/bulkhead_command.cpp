@@ -37,10 +37,10 @@ Lines figures(const wire::Value& row, bool colour) {
   std::string oldest = oldest_cell(row);
   if (row.find("oldest_pid") != nullptr) oldest += ", by pid " + count(row, "oldest_pid");
   lines.emplace_back("oldest", oldest);
-  lines.emplace_back("answer", truth_at(row, "allowed")
-                                   ? "allowed"
-                                   : "refused: " + escape(text_at(row, "answer")) + ", " +
-                                         retry_text(row));
+  lines.emplace_back("answer",
+                     truth_at(row, "allowed")
+                         ? "allowed"
+                         : "refused: " + escape(text_at(row, "answer")) + ", " + retry_text(row));
   const std::uint64_t wait = number_at(row, "max_wait_ns"), hold = number_at(row, "max_hold_ns");
   lines.emplace_back("max-wait", wait == ~std::uint64_t{0} ? "forever" : duration_text(wait));
   lines.emplace_back("max-hold", hold == 0 ? "off" : duration_text(hold));

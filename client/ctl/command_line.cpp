@@ -52,12 +52,10 @@ void add_limit_acts(CLI::App& limit, Line& line) {
   on_key(command(limit, line, "unban", "End the ban of a key",
                  [&] { return run_limit_unban(line.settings, line.act); }),
          line);
-  auto& own = on_key(command(limit, line, "override", "Give a key a rate of its own",
-                             [&] {
-                               return run_limit_override(line.settings, line.act,
-                                                              line.override_act);
-                             }),
-                     line);
+  auto& own = on_key(
+      command(limit, line, "override", "Give a key a rate of its own",
+              [&] { return run_limit_override(line.settings, line.act, line.override_act); }),
+      line);
   own.add_option("--rate", line.override_act.rate, "such as 100/s")->type_name("RATE");
   own.add_option("--burst", line.override_act.burst, "default: the rate's count")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{kMaxCost}))
@@ -88,18 +86,15 @@ void add_limit(CLI::App& app, Line& line) {
     each->add_option("NAME", line.act.limit, "of the limit")->required();
   }
   auto& peek = on_key(
-      command(limit, line, "peek",
-              "What a key would be answered now; changes nothing; exit 1: refused",
-              [&] {
-                return run_limit_peek(line.settings, line.act.limit, line.act.key, line.cost);
-              }),
+      command(
+          limit, line, "peek", "What a key would be answered now; changes nothing; exit 1: refused",
+          [&] { return run_limit_peek(line.settings, line.act.limit, line.act.key, line.cost); }),
       line);
   auto& explain = on_key(
       command(limit, line, "explain",
               "The next decision about a key in words; changes nothing; exit 1: refused",
               [&] {
-                return run_limit_explain(line.settings, line.act.limit, line.act.key,
-                                              line.cost);
+                return run_limit_explain(line.settings, line.act.limit, line.act.key, line.cost);
               }),
       line);
   for (CLI::App* each : {&peek, &explain}) {
@@ -125,23 +120,21 @@ void add_breaker_act(CLI::App& breaker, Line& line, const char* name, std::strin
 }
 
 void add_breaker(CLI::App& app, Line& line) {
-  CLI::App& breaker =
-      *app.add_subcommand("breaker", "The circuit breakers")->require_subcommand(1);
+  CLI::App& breaker = *app.add_subcommand("breaker", "The circuit breakers")->require_subcommand(1);
   command(breaker, line, "list", "All breakers: state, rates, probes, when to come back",
           [&] { return run_breaker_list(line.settings); });
   auto& get = command(breaker, line, "get",
                       "One breaker: state, window, counters, durations, settings; exit 1: refuses",
                       [&] { return run_breaker_get(line.settings, line.hand.breaker); });
-  auto& explain = command(breaker, line, "explain",
-                          "What decides next, in words; exit 1: it refuses now",
-                          [&] { return run_breaker_explain(line.settings, line.hand.breaker); });
+  auto& explain =
+      command(breaker, line, "explain", "What decides next, in words; exit 1: it refuses now",
+              [&] { return run_breaker_explain(line.settings, line.hand.breaker); });
   for (CLI::App* each : {&get, &explain}) {
     each->add_option("NAME", line.hand.breaker, "of the breaker")->required();
   }
-  auto& why = command(breaker, line, "why",
-                      "Why it opened: the last times, with classes, processes and durations", [&] {
-                        return run_breaker_why(line.settings, line.hand.breaker, line.trips);
-                      });
+  auto& why = command(
+      breaker, line, "why", "Why it opened: the last times, with classes, processes and durations",
+      [&] { return run_breaker_why(line.settings, line.hand.breaker, line.trips); });
   why.add_option("NAME", line.hand.breaker, "of the breaker; without it of all");
   why.add_option("-n,--last", line.trips, "so many, default 5, at most 100")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{rows::kMaxTrips}))
@@ -159,8 +152,7 @@ void add_breaker(CLI::App& app, Line& line) {
 }
 
 void add_bulkhead(CLI::App& app, Line& line) {
-  CLI::App& bulkhead =
-      *app.add_subcommand("bulkhead", "The bulkheads")->require_subcommand(1);
+  CLI::App& bulkhead = *app.add_subcommand("bulkhead", "The bulkheads")->require_subcommand(1);
   command(bulkhead, line, "list", "All bulkheads: places in use, calls in line, times",
           [&] { return run_bulkhead_list(line.settings); });
   command(bulkhead, line, "get", "One bulkhead with its counters; exit 1: it is full",
@@ -183,9 +175,9 @@ void add_config(CLI::App& app, Line& line) {
           [&] { return run_config_diff(line.settings, line.file); })
       .add_option("FILE", line.file, "YAML")
       ->required();
-  command(config, line, "reload", "Let the daemon read its file again: all of it or nothing",
-          [&] { return run_config_reload(line.settings, line.dry); })
-      .add_flag("--dry", line.dry, "only say what would happen");
+  command(config, line, "reload", "Let the daemon read its file again: all of it or nothing", [&] {
+    return run_config_reload(line.settings, line.dry);
+  }).add_flag("--dry", line.dry, "only say what would happen");
 }
 
 void add_journal(CLI::App& app, Line& line) {
@@ -225,8 +217,8 @@ CommandTree tree_below(const CLI::App& app, Wanted names) {
     const std::string type = option->get_type_name();
     std::vector<std::string> words = words_of(type);
     if (!option->nonpositional()) {
-      const Wanted wanted = words.empty() ? wanted_by(option->get_single_name(), names)
-                                          : Wanted::Words;
+      const Wanted wanted =
+          words.empty() ? wanted_by(option->get_single_name(), names) : Wanted::Words;
       tree.positionals.push_back({wanted, std::move(words)});
       continue;
     }
@@ -241,7 +233,7 @@ CommandTree tree_below(const CLI::App& app, Wanted names) {
     tree.options.push_back(std::move(added));
   }
   for (const CLI::App* child : app.get_subcommands([](const CLI::App*) { return true; })) {
-    const bool group = app.get_parent() == nullptr;   // the words of a group share their NAME
+    const bool group = app.get_parent() == nullptr;  // the words of a group share their NAME
     tree.children.push_back(tree_below(*child, group ? names_of_group(child->get_name()) : names));
   }
   return tree;
@@ -268,8 +260,7 @@ void add_globals(CLI::App& app, Line& line) {
 void add_commands(CLI::App& app, Line& line) {
   command(app, line, "status", "Instance, daemon, fill of the table, counters, advice",
           [&] { return run_status(line.settings); });
-  command(app, line, "clients", "Attached processes",
-          [&] { return run_clients(line.settings); });
+  command(app, line, "clients", "Attached processes", [&] { return run_clients(line.settings); });
   add_limit(app, line);
   add_breaker(app, line);
   add_bulkhead(app, line);

@@ -25,11 +25,11 @@ struct Line {
   std::uint64_t cost = 1, number = 0, trips = kTripsShown;
   bool dry = false;
   KeyAct act;
-  BreakerHand hand;               ///< its name also for what only looks, and of a bulkhead
+  BreakerHand hand;  ///< its name also for what only looks, and of a bulkhead
   OverrideAct override_act;
   EventsAsk events;
   ReplayCommand replay;
-  std::function<Exit()> chosen;   ///< the command that was named
+  std::function<Exit()> chosen;  ///< the command that was named
 };
 
 void add_globals(CLI::App& app, Line& line);

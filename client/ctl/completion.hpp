@@ -4,7 +4,8 @@
 //
 // A script completes commands, options, the words an option or a positional argument takes, files
 // where a file is wanted, and names of limits, breakers and bulkheads by asking the tool itself
-// (200 ms at most; no daemon: no names). Keys of callers are never completed. Thread safety: pure functions.
+// (200 ms at most; no daemon: no names). Keys of callers are never completed.
+// Thread safety: pure functions.
 #pragma once
 #include <optional>
 #include <string>

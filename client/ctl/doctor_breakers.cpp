@@ -48,14 +48,14 @@ void about_span(const wire::Value& row, const std::string& name, Findings& out) 
 
 void about_probes(const wire::Value& row, const std::string& name, Findings& out) {
   const wire::Value& minute = part(row, "durations_minute");
-  const std::uint64_t p99 =
-      number_at(minute.is_nil() ? part(row, "durations") : minute, "p99_ns");
+  const std::uint64_t p99 = number_at(minute.is_nil() ? part(row, "durations") : minute, "p99_ns");
   const std::uint64_t timeout = setting_ns(row, "probe-timeout");
   if (timeout == 0 || p99 <= timeout / 2) return;
-  out.push_back({true, "breakers",
-                 name + ": one call in a hundred takes " + duration_text(p99) +
-                     ", and a probe counts as failed after " + duration_text(timeout),
-                 "raise probe-timeout to several times that, or give calls a deadline of their own"});
+  out.push_back(
+      {true, "breakers",
+       name + ": one call in a hundred takes " + duration_text(p99) +
+           ", and a probe counts as failed after " + duration_text(timeout),
+       "raise probe-timeout to several times that, or give calls a deadline of their own"});
 }
 
 void about_states(const wire::Value& row, const std::string& name, Findings& out) {
@@ -89,8 +89,9 @@ void about_states(const wire::Value& row, const std::string& name, Findings& out
   }
   if (truth_at(row, "flapping")) {
     out.push_back({true, "breakers", name + " opens again and again: four times within ten minutes",
-                   "`cutwaterctl breaker why " + name + "`; a longer wait-duration-in-open-state, "
-                   "more probes, or ramp-after-close"});
+                   "`cutwaterctl breaker why " + name +
+                       "`; a longer wait-duration-in-open-state, "
+                       "more probes, or ramp-after-close"});
   }
 }
 
@@ -145,7 +146,8 @@ void about_breakers(const Facts& facts, Findings& out) {
   for (const wire::Value& row : facts.bulkheads) about_bulkhead(row, out);
   if (facts.breakers_left_out > 0) {
     out.push_back({false, "breakers",
-                   std::to_string(facts.breakers_left_out) + " further breakers and bulkheads were not looked at",
+                   std::to_string(facts.breakers_left_out) +
+                       " further breakers and bulkheads were not looked at",
                    "`cutwaterctl breaker list` and `bulkhead list` show all"});
   }
 }

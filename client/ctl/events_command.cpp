@@ -43,8 +43,8 @@ std::string seconds_text(std::uint64_t ns) {
   return buffer;
 }
 
-/// One line of a table that never ends: number, wall time, seconds of segment time, kind, what it is
-/// about.
+/// One line of a table that never ends: number, wall time, seconds of segment time, kind, what it
+/// is about.
 std::string line_of(const wire::Value& row) {
   char number[24];
   std::snprintf(number, sizeof number, "%8llu",
@@ -53,9 +53,8 @@ std::string line_of(const wire::Value& row) {
   kind.resize(std::max<std::size_t>(kind.size(), 16), ' ');
   const std::string words = text_at(row, "words");
   const std::string text = words.empty() ? text_at(row, "text") : words;
-  const std::string wall = row.find("unix_ms") == nullptr
-                               ? std::string("-")
-                               : moment_ms_text(number_at(row, "unix_ms"));
+  const std::string wall =
+      row.find("unix_ms") == nullptr ? std::string("-") : moment_ms_text(number_at(row, "unix_ms"));
   std::string out = number + ("  " + wall) + seconds_text(number_at(row, "clock_ns")) + "  " + kind;
   out += text.empty() ? "  #" + std::to_string(number_at(row, "object")) : "  " + escape(text);
   out += '\n';

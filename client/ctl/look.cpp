@@ -277,7 +277,8 @@ Result<Rows> Look::read_trips(std::string_view breaker, std::uint32_t most) {
     }
     for (wire::Value& row : answer->rows) {
       // One that came meanwhile moves the others down a page.
-      const bool again = !rows.empty() && number_at(row, "number") >= number_at(rows.back(), "number");
+      const bool again =
+          !rows.empty() && number_at(row, "number") >= number_at(rows.back(), "number");
       if (!again) rows.push_back(std::move(row));
     }
     if (answer->cursor.empty() || answer->cursor == message.cursor) break;

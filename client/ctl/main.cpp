@@ -27,7 +27,8 @@ constexpr const char* kAbout =
     "Asks the daemon with a deadline; when it does not answer, root and the daemon's user read the "
     "memory itself.\n";
 constexpr const char* kFooter =
-    "Exit codes: 0 ok or allowed, 1 refused or open, 2 usage, 3 cannot connect, 4 invalid config or damage "
+    "Exit codes: 0 ok or allowed, 1 refused or open, 2 usage, 3 cannot connect, 4 invalid config "
+    "or damage "
     "found,\n"
     "            5 not permitted, 6 no such name.\n"
     "Keys: their bytes, or hex:616c for bytes that cannot be typed (exact: in front of a key that "

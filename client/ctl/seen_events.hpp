@@ -34,7 +34,7 @@ class SeenEvents {
  private:
   using Name = std::tuple<std::string, std::uint64_t, std::uint64_t>;
   std::set<Name> names_;
-  std::deque<Name> order_;   // oldest first
+  std::deque<Name> order_;  // oldest first
 };
 
 }  // namespace cutwater::ctl

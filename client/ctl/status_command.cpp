@@ -84,7 +84,7 @@ Table counters_table(const Rows& counters) {
 Rows not_well(Look& look, const char* what) {
   Rows out;
   const auto rows = look.read(what);
-  if (!rows) return out;   // a daemon that does not know them yet
+  if (!rows) return out;  // a daemon that does not know them yet
   for (const wire::Value& row : *rows) {
     const bool breaker = row.find("breaker") != nullptr;
     const bool well = breaker ? breaker_tone(row) == Tone::Good && number_at(row, "users_open") == 0
@@ -98,8 +98,8 @@ Rows not_well(Look& look, const char* what) {
 std::string trouble_text(const Rows& breakers, const Rows& bulkheads, bool colour) {
   std::string out;
   for (const wire::Value& row : breakers) {
-    std::string text = escape(text_at(row, "breaker")) + " " + breaker_state(row) + ", " +
-                       since_text(row);
+    std::string text =
+        escape(text_at(row, "breaker")) + " " + breaker_state(row) + ", " + since_text(row);
     if (!truth_at(row, "allowed")) text += ", " + retry_text(row);
     if (number_at(row, "users_open") > 0) {
       text += ", " + count(row, "users_open") + " of " + count(row, "users") +

@@ -18,11 +18,10 @@ constexpr std::uint64_t kNever = ~std::uint64_t{0};
 
 /// By BreakerCounter; nullptr: no word for people.
 constexpr const char* kCounterWords[] = {
-    "success",          "failure",          "ignored",        "cancelled",
-    "stale",            "slow_success",     "slow_failure",   "used_twice",
-    "stale_failure",    "refused_open",     "refused_probing", "refused_process",
-    "refused_degraded", "probes_expired",   "probes_reclaimed", "local_faults",
-    "probes_granted",   "hinted",           "untracked",      "granted_off"};
+    "success",         "failure",         "ignored",          "cancelled",      "stale",
+    "slow_success",    "slow_failure",    "used_twice",       "stale_failure",  "refused_open",
+    "refused_probing", "refused_process", "refused_degraded", "probes_expired", "probes_reclaimed",
+    "local_faults",    "probes_granted",  "hinted",           "untracked",      "granted_off"};
 constexpr auto kFirstClass = static_cast<std::size_t>(shm::BreakerCounter::FirstClass);
 static_assert(std::size(kCounterWords) ==
               static_cast<std::size_t>(shm::BreakerCounter::DurationUs));
@@ -34,10 +33,10 @@ void add_answer(wire::Value& row, const shm::View& view, shm::BreakerRef ref) {
   const shm::BreakerEntry entry = shm::look_at_breaker(view, ref, {});
   row.set("allowed", entry.granted);
   row.set("answer", entry.granted ? std::string_view("allowed") : name_of(entry.reason));
-  const std::uint64_t wait = entry.granted              ? 0
-                             : entry.retry_after_ns < 0 ? kNever
-                                                        : static_cast<std::uint64_t>(
-                                                              entry.retry_after_ns);
+  const std::uint64_t wait = entry.granted ? 0
+                             : entry.retry_after_ns < 0
+                                 ? kNever
+                                 : static_cast<std::uint64_t>(entry.retry_after_ns);
   row.set("retry_after_ns", wait);
   row.set("hint", !entry.granted && entry.hint);
 }
@@ -116,17 +115,19 @@ void add_moves(wire::Value& row, const shm::BreakerFigures& figures) {
   for (std::uint8_t from = 0; from < rule::kBreakerStates; ++from) {
     const auto state = static_cast<rule::BreakerState>(from);
     if (figures.time_ns[from] > 0) {
-      times.set(std::string(rule::name_of(state)), static_cast<std::uint64_t>(figures.time_ns[from]));
+      times.set(std::string(rule::name_of(state)),
+                static_cast<std::uint64_t>(figures.time_ns[from]));
     }
     for (std::uint8_t to = 0; to < rule::kBreakerStates; ++to) {
       for (std::uint8_t why = 0; why < shm::kBreakerReasons; ++why) {
         const std::uint32_t count = figures.moves[from][to][why];
         if (count == 0) continue;
         const auto reason = static_cast<rule::BreakerReason>(why);
-        moves.push_back(wire::Value::map({{"from", rule::name_of(state)},
-                                          {"to", rule::name_of(static_cast<rule::BreakerState>(to))},
-                                          {"reason", rule::name_of(reason)},
-                                          {"count", count}}));
+        moves.push_back(
+            wire::Value::map({{"from", rule::name_of(state)},
+                              {"to", rule::name_of(static_cast<rule::BreakerState>(to))},
+                              {"reason", rule::name_of(reason)},
+                              {"count", count}}));
       }
     }
   }

@@ -9,13 +9,13 @@
 //             calls failures slow run of the window; failure_permille, slow_permille (absent below
 //             the minimum); window (in words)
 //             probes probes_held probes_spent, users users_open hanging flapping
-//   breaker   one of them, and explain: [sentence...], settings {key: value as in the configuration},
+//   breaker   one of them, and explain: [sentence...], settings {key: value as configured},
 //             window_span_ns (what the window spans now; of a COUNT window by the outcomes of the
 //             last minute, absent while nobody knows), counters {word: number}, classes {class:
 //             failures}, transitions [{from to reason count}], time_in_state_ns {state: ns},
 //             durations, durations_minute {calls mean_ns p50_ns p99_ns max_ns span_ns?} (absent: no
-//             call was measured), processes [{row pid calls failures slow run open retry_after_ns?}]
-//             (of each user, once three use it)
+//             call was measured), processes [{row pid forked calls failures slow run open
+//             retry_after_ns?}] (of each user, once three use it)
 // 2^64-1 ns is never. Quantiles are upper bounds, at most 12.5 % high.
 //
 // Never writes a byte. Process safety: beside any daemon and clients. Thread safety: one thread.

@@ -51,8 +51,7 @@ void thresholds(const BreakerNumbers& n, Value& row) {
   row.set("slow-call-duration-threshold", span(n.slow_ns));
   row.set("failure-count-threshold", off_or(n.failure_count));
   row.set("consecutive-failures", off_or(n.consecutive));
-  row.set("evaluate-on",
-          is(n.evaluate_on, rule::EvaluateOn::Failure) ? "failure" : "any-result");
+  row.set("evaluate-on", is(n.evaluate_on, rule::EvaluateOn::Failure) ? "failure" : "any-result");
 }
 
 void waits(const BreakerNumbers& n, Value& row) {
@@ -73,10 +72,14 @@ void waits(const BreakerNumbers& n, Value& row) {
 Value decision(const BreakerNumbers& n) {
   const std::string value = std::to_string(n.half_open_value);
   switch (static_cast<rule::HalfOpenRule>(n.half_open_rule)) {
-    case rule::HalfOpenRule::RateOver: return "{rate-over: " + value + "}";
-    case rule::HalfOpenRule::AllSucceed: return "all-succeed";
-    case rule::HalfOpenRule::Successes: return "{successes: " + value + "}";
-    default: return "rate";
+    case rule::HalfOpenRule::RateOver:
+      return "{rate-over: " + value + "}";
+    case rule::HalfOpenRule::AllSucceed:
+      return "all-succeed";
+    case rule::HalfOpenRule::Successes:
+      return "{successes: " + value + "}";
+    default:
+      return "rate";
   }
 }
 

@@ -18,9 +18,9 @@ constexpr std::uint64_t kUnknownHoldNs = 1'000'000'000;
 
 /// By BulkheadCounter; the sums of times stand in `held` and `waited`.
 constexpr const char* kCounterWords[] = {
-    "granted", "refused_full", "refused_expired", "refused_degraded", "stale",
-    "reclaimed", "revoked", "waited", "handed_over", "overshot",
-    "returned", "gave_up", nullptr, nullptr, "passed_off"};
+    "granted", "refused_full", "refused_expired", "refused_degraded", "stale",    "reclaimed",
+    "revoked", "waited",       "handed_over",     "overshot",         "returned", "gave_up",
+    nullptr,   nullptr,        "passed_off"};
 
 void add_answer(wire::Value& row, const BulkheadInfo& info) {
   const bool allowed = !info.enabled || (info.in_use < info.limit && info.waiting == 0);
@@ -49,8 +49,7 @@ void add_times(wire::Value& row, const char* word, const std::uint32_t (&cells)[
   if (!durations.is_nil()) row.set(word, std::move(durations));
 }
 
-wire::Value row_of(const shm::View& view, const BulkheadInfo& info,
-                   const shm::BulkheadSums& sums) {
+wire::Value row_of(const shm::View& view, const BulkheadInfo& info, const shm::BulkheadSums& sums) {
   wire::Value row;
   row.set("bulkhead", std::string(info.name));
   row.set("enabled", info.enabled);

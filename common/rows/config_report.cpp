@@ -45,7 +45,7 @@ shm::Capacity capacity_of(const config::Capacity& capacity) noexcept {
 std::vector<Needed> needed_of(const config::Config& config, const config::Capacity& capacity) {
   std::uint64_t breakers = 0, bulkheads = 0, places = 0, waiting = 0;
   for (const rule::BreakerSettings& one : config.breakers) {
-    breakers += rule::is_pattern(one) ? one.max_instances : 1;
+    breakers += rule::is_pattern(one) ? std::uint64_t{one.max_instances} + 1 : 1;
   }
   for (const rule::BulkheadSettings& one : config.bulkheads) {
     const std::uint64_t instances = rule::is_pattern(one) ? one.max_instances : 1;
@@ -75,12 +75,11 @@ std::vector<config::Finding> fit_errors(const config::Config& config,
     if (one.needed <= one.reserved) continue;
     const std::string key = "capacity." + one.what, number = std::to_string(one.needed);
     const config::Value* value = config.find_value(key);
-    out.push_back({value == nullptr ? config.file_name
-                                    : config::where_text(value->place, config.file_name),
-                   key,
-                   number + " " + words(one.what) + " are needed and " +
-                       std::to_string(one.reserved) + " reserved; set " + key + " to at least " +
-                       number + " and restart"});
+    out.push_back(
+        {value == nullptr ? config.file_name : config::where_text(value->place, config.file_name),
+         key,
+         number + " " + words(one.what) + " are needed and " + std::to_string(one.reserved) +
+             " reserved; set " + key + " to at least " + number + " and restart"});
   }
   return out;
 }
@@ -99,10 +98,9 @@ std::string config_report(const config::LoadOutcome& outcome, const std::string&
   if (!outcome.config) return out;
   const config::Config& config = *outcome.config;
   char text[128];
-  std::snprintf(text, sizeof text,
-                ": good, %zu limits, config %016llx\n\nmemory reserved, bytes:\n",
-                outcome.config->limits.size(),
-                static_cast<unsigned long long>(outcome.config->hash));
+  std::snprintf(
+      text, sizeof text, ": good, %zu limits, config %016llx\n\nmemory reserved, bytes:\n",
+      outcome.config->limits.size(), static_cast<unsigned long long>(outcome.config->hash));
   out += file + text;
   for (const auto& [name, bytes] : reservations(capacity_of(outcome.config->capacity))) {
     std::snprintf(text, sizeof text, "  %-12s %14llu\n", name.c_str(),

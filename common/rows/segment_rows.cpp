@@ -89,8 +89,8 @@ wire::Value status_row(const shm::View& view, const TableFill& fill) {
   row.set("reclaimed_rows", figure(stats.reclaimed_rows));
   std::uint64_t no_place = 0;
   for (const FoundLimit& limit : limits) {
-    no_place += shm::sum_counters(view, limit.index)[static_cast<std::size_t>(
-        shm::LimitCounter::NoPlace)];
+    no_place +=
+        shm::sum_counters(view, limit.index)[static_cast<std::size_t>(shm::LimitCounter::NoPlace)];
   }
   row.set("no_place", no_place);
   row.set("events", figure(stats.next_event));
@@ -129,8 +129,8 @@ void add_subject(wire::Value& row, const shm::View& view, const shm::Event& even
   }
   const std::string words = words_of(view, event);
   if (words.empty()) return;
-  const bool place = event.kind == shm::EventKind::PlaceReclaimed ||
-                     event.kind == shm::EventKind::PlaceRevoked;
+  const bool place =
+      event.kind == shm::EventKind::PlaceReclaimed || event.kind == shm::EventKind::PlaceRevoked;
   row.set(place ? "bulkhead" : "breaker", subject_of(view, event));
   if (!place) row.set("reason", rule::name_of(static_cast<rule::BreakerReason>(event.reason)));
   row.set("row", event.row);

@@ -39,10 +39,8 @@ wire::Value row_of(const shm::BreakerTrip& trip, std::int64_t now, std::int64_t 
   row.set("classes", std::move(classes));
   wire::Value::Array processes;
   for (const shm::TripRow& one : trip.contributors) {
-    processes.push_back(wire::Value::map({{"row", one.row},
-                                          {"pid", one.pid},
-                                          {"failures", one.failures},
-                                          {"slow", one.slow}}));
+    processes.push_back(wire::Value::map(
+        {{"row", one.row}, {"pid", one.pid}, {"failures", one.failures}, {"slow", one.slow}}));
   }
   row.set("processes", std::move(processes));
   if (trip.durations != 0) {

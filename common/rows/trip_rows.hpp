@@ -18,8 +18,8 @@ namespace cutwater::rows {
 /// Trips that one READ may ask for.
 inline constexpr std::size_t kMaxTrips = 100;
 
-/// Of all breakers when `name` is empty. UnknownName lists the nearest names; a breaker that is gone
-/// and left trips behind is known.
+/// Of all breakers when `name` is empty. UnknownName lists the nearest names; a breaker that is
+/// gone and left trips behind is known.
 Result<Rows> trip_rows(const shm::View& view, std::string_view name, std::size_t most);
 
 }  // namespace cutwater::rows

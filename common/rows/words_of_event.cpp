@@ -41,21 +41,36 @@ std::string local_fault(const std::string& breaker, const char* text) {
 std::string words_of(rule::BreakerReason reason) {
   using rule::BreakerReason;
   switch (reason) {
-    case BreakerReason::FailureRate: return "failure rate";
-    case BreakerReason::SlowRate: return "rate of slow calls";
-    case BreakerReason::FailureCount: return "number of failures";
-    case BreakerReason::Consecutive: return "failures in a row";
-    case BreakerReason::Hint: return "a call asked for it (Retry-After)";
-    case BreakerReason::ProbeFailed: return "probes failed";
-    case BreakerReason::ProbesSucceeded: return "probes succeeded";
-    case BreakerReason::WaitOver: return "the wait was over";
-    case BreakerReason::HalfOpenWaitOver: return "half-open took too long";
-    case BreakerReason::ByHand: return "by hand";
-    case BreakerReason::Expired: return "the time of a state by hand was over";
-    case BreakerReason::Reset: return "reset";
-    case BreakerReason::Reloaded: return "its rules of half-open were changed";
-    case BreakerReason::LocalFault: return "calls of one process fail, those of others do not";
-    case BreakerReason::None: break;
+    case BreakerReason::FailureRate:
+      return "failure rate";
+    case BreakerReason::SlowRate:
+      return "rate of slow calls";
+    case BreakerReason::FailureCount:
+      return "number of failures";
+    case BreakerReason::Consecutive:
+      return "failures in a row";
+    case BreakerReason::Hint:
+      return "a call asked for it (Retry-After)";
+    case BreakerReason::ProbeFailed:
+      return "probes failed";
+    case BreakerReason::ProbesSucceeded:
+      return "probes succeeded";
+    case BreakerReason::WaitOver:
+      return "the wait was over";
+    case BreakerReason::HalfOpenWaitOver:
+      return "half-open took too long";
+    case BreakerReason::ByHand:
+      return "by hand";
+    case BreakerReason::Expired:
+      return "the time of a state by hand was over";
+    case BreakerReason::Reset:
+      return "reset";
+    case BreakerReason::Reloaded:
+      return "its rules of half-open were changed";
+    case BreakerReason::LocalFault:
+      return "calls of one process fail, those of others do not";
+    case BreakerReason::None:
+      break;
   }
   return {};
 }
@@ -74,8 +89,10 @@ std::string subject_of(const shm::View& view, const shm::Event& event) {
     case shm::EventKind::BreakerProbeExpired:
     case shm::EventKind::BreakerReclaimed:
     case shm::EventKind::BreakerLocalFault:
-    case shm::EventKind::BreakerFlapping: break;
-    default: return {};
+    case shm::EventKind::BreakerFlapping:
+      break;
+    default:
+      return {};
   }
   shm::BreakerInfo info;
   const bool there = shm::read_breaker(view, event.object, info);
@@ -98,7 +115,8 @@ std::string words_of(const shm::View& view, const shm::Event& event) {
     case shm::EventKind::BreakerReclaimed:
       return name + ": a probe came back from a process that ended (row " +
              std::to_string(event.row) + ")";
-    case shm::EventKind::BreakerLocalFault: return with(local_fault(name, event.text), event.reason);
+    case shm::EventKind::BreakerLocalFault:
+      return with(local_fault(name, event.text), event.reason);
     case shm::EventKind::PlaceReclaimed:
       return name + ": a place came back from a process that ended (row " +
              std::to_string(event.row) + ")";
@@ -107,7 +125,8 @@ std::string words_of(const shm::View& view, const shm::Event& event) {
              std::to_string(event.row) + ")";
     case shm::EventKind::BreakerFlapping:
       return name + " opens again and again: four times or more within ten minutes";
-    default: return {};
+    default:
+      return {};
   }
 }
 

@@ -18,7 +18,7 @@ std::string ordinal(std::uint32_t n) {
 std::string wait_words(const BreakerNumbers& n) {
   std::string text = "once it opens it refuses for " + time(n.open_wait_ns);
   if (n.backoff_ppm != kPpm) {
-    std::string factor = percent_text(n.backoff_ppm / 100);   // parts per million as a number
+    std::string factor = percent_text(n.backoff_ppm / 100);  // parts per million as a number
     factor.resize(factor.size() - 2);
     text += ", each further opening in a row " + factor + " times as long, at most " +
             time(n.max_open_wait_ns);
@@ -28,8 +28,8 @@ std::string wait_words(const BreakerNumbers& n) {
 }
 
 std::string probes_words(const BreakerNumbers& n) {
-  std::string text = "half-open it lets " + number(n.probes) +
-                     (n.probes == 1 ? " call" : " calls") + " through";
+  std::string text =
+      "half-open it lets " + number(n.probes) + (n.probes == 1 ? " call" : " calls") + " through";
   if (n.half_open_max_wait_ns != 0) {
     const bool opens = n.after_half_open_wait == static_cast<std::uint8_t>(AfterHalfOpenWait::Open);
     text += "; undecided after " + time(n.half_open_max_wait_ns) + " it goes to " +
@@ -45,8 +45,8 @@ void about_processes(const BreakerNumbers& n, const BreakerAround& a,
   const std::uint32_t needed = needed_users(n, a.users);
   if (needed > 1) {
     out.push_back("with " + number(a.users) + " processes in use, failures of " +
-                  number(needed - 1) + " alone open it for " + (needed == 2 ? "that one" : "those") +
-                  " and not for the host");
+                  number(needed - 1) + " alone open it for " +
+                  (needed == 2 ? "that one" : "those") + " and not for the host");
   }
   if (a.users_open != 0) {
     out.push_back(number(a.users_open) + " of " + number(a.users) +
@@ -93,12 +93,14 @@ void about_open(const BreakerNumbers& n, const BreakerStory& s, std::vector<std:
 BreakerState state_after(const BreakerNumbers& n, BreakerState state) noexcept {
   switch (state) {
     case BreakerState::Open:
-    case BreakerState::ForcedOpen: return BreakerState::HalfOpen;
+    case BreakerState::ForcedOpen:
+      return BreakerState::HalfOpen;
     case BreakerState::HalfOpen:
       return n.after_half_open_wait == static_cast<std::uint8_t>(AfterHalfOpenWait::Closed)
                  ? BreakerState::Closed
                  : BreakerState::Open;
-    default: return BreakerState::Closed;
+    default:
+      return BreakerState::Closed;
   }
 }
 
@@ -107,7 +109,8 @@ std::string window_words(const BreakerNumbers& n) {
     return "calls of the last " + time(n.slot_ns * n.slots) + " in " + number(n.slots) +
            (n.slots == 1 ? " slot" : " slots");
   }
-  std::string text = n.window_calls == 1 ? "last call" : "last " + number(n.window_calls) + " calls";
+  std::string text =
+      n.window_calls == 1 ? "last call" : "last " + number(n.window_calls) + " calls";
   if (n.span_slot_ns != 0) {
     text += ", or all of the last " + time(n.span_slot_ns * kMinSpanSlots) + " when those are more";
   }

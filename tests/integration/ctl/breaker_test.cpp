@@ -324,8 +324,7 @@ TEST(BreakerCommand, StatusShowsWhatIsNotClosed) {
   const ProgramRun run = instance.tool({"status"});
   const auto json = instance.json({"status"});
 
-  EXPECT_TRUE(has(run.out, "breaker     stock OPEN, 0 ago, failure_rate, come back in 15.1s") ||
-              has(run.out, "breaker     stock OPEN, 0 ago, failure_rate, come back in 15s"))
+  EXPECT_TRUE(has(run.out, "breaker     stock OPEN, 0 ago, failure_rate, come back in 15"))
       << run.out;
   ASSERT_EQ(json["breakers_not_closed"].size(), 1U);
   EXPECT_EQ(json["breakers_not_closed"][0]["breaker"], "stock");
@@ -352,7 +351,7 @@ TEST(BreakerCommand, EventsTellEachTransitionInWords) {
                        "stock OPEN -> HALF_OPEN: the wait was over",
                        "stock HALF_OPEN -> CLOSED: probes succeeded",
                        "stock CLOSED -> FORCED_OPEN: by hand"}));
-  EXPECT_TRUE(has(run.out, "1970-01-01T00:00:")) << "a stepped clock is its own calendar" << run.out;
+  EXPECT_TRUE(has(run.out, "1970-01-01T00:00:")) << "a stepped clock is its own calendar";
   EXPECT_TRUE(has(run.out, "stock CLOSED -> OPEN: failure rate")) << run.out;
 }
 

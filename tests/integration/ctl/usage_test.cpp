@@ -73,7 +73,7 @@ TEST(CommandLine, WhatCannotBeReadIsOneDocumentWhereJsonIsAskedFor) {
                                              {"status", "--nonsense", "-o", "json"},
                                              {"breaker", "opne", "x", "--output", "json"},
                                              {"status", "--timeout", "0", "-o", "json"},
-                                             {"limit", "ban", "a", "b", "--for", "0s", "-o", "json"},
+                                             {"limit", "ban", "a", "b", "--for=0s", "-ojson"},
                                              {"limit", "ban", "a", "", "-o", "json"}}) {
     const ProgramRun run = run_tool(arguments);
     EXPECT_EQ(run.code, 2) << run.err;
@@ -86,8 +86,9 @@ TEST(CommandLine, WhatCannotBeReadIsOneDocumentWhereJsonIsAskedFor) {
 
 /// What bash offers for the last of these words.
 std::string completed(std::vector<std::string> words, const std::string& address) {
-  std::string line = "export CUTWATER_ADDRESS='" + address + "' PATH=\"$(dirname '" + tool_program() +
-                     "'):$PATH\"; source <(cutwaterctl completion bash); COMP_WORDS=(cutwaterctl";
+  std::string line = "export CUTWATER_ADDRESS='" + address + "' PATH=\"$(dirname '" +
+                     tool_program() + "'):$PATH\"; source <(cutwaterctl completion bash); "
+                     "COMP_WORDS=(cutwaterctl";
   for (const std::string& word : words) line += " '" + word + "'";
   line += "); COMP_CWORD=" + std::to_string(words.size()) + "; _cutwaterctl; echo ${COMPREPLY[@]}";
   return test::run_program({"/bin/bash", "-c", line}).out;

@@ -55,20 +55,20 @@ TEST(BreakerTable, ShowsTheStateAsTheNextCallerFindsIt) {
                   {"epoch", 1U}})};
 
   EXPECT_EQ(breaker_table(rows).text(false),
-            "BREAKER  STATE                  SINCE  FAILURE   SLOW  CALLS  PROBES       USERS  EPOCH"
-            "  RETRY\n"
-            "bank-a   CLOSED                 1m30s   12.5 %  0.0 %     80       -  8 (1 open)      9"
-            "      -\n"
-            "fraud    HALF_OPEN                  -        -      -      0   2+3/5           0      4"
-            "    30s\n"
-            "old      OPEN, HALF_OPEN ready      -        -      -      0       -           0      2"
-            "      -\n"
-            "shut     FORCED_OPEN                -        -      -      0       -           0      2"
-            "  never\n"
-            "slow     CLOSED, ramping            -        -      -      0       -           0      3"
-            "      -\n"
-            "unused   CLOSED (switched off)      -        -      -      0       -           0      1"
-            "      -\n");
+            "BREAKER  STATE                  SINCE  FAILURE   SLOW  CALLS  PROBES       USERS  "
+            "EPOCH  RETRY\n"
+            "bank-a   CLOSED                 1m30s   12.5 %  0.0 %     80       -  8 (1 open)  "
+            "    9      -\n"
+            "fraud    HALF_OPEN                  -        -      -      0   2+3/5           0  "
+            "    4    30s\n"
+            "old      OPEN, HALF_OPEN ready      -        -      -      0       -           0  "
+            "    2      -\n"
+            "shut     FORCED_OPEN                -        -      -      0       -           0  "
+            "    2  never\n"
+            "slow     CLOSED, ramping            -        -      -      0       -           0  "
+            "    3      -\n"
+            "unused   CLOSED (switched off)      -        -      -      0       -           0  "
+            "    1      -\n");
   EXPECT_EQ(breaker_tone(rows[0]), Tone::Good);
   EXPECT_EQ(breaker_tone(rows[1]), Tone::Bad);
   EXPECT_EQ(breaker_tone(rows[2]), Tone::Warn);

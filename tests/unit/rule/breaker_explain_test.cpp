@@ -60,8 +60,8 @@ TEST(BreakerExplain, OfResilience4jsDefaults) {
   s.window = {20, 4, 3, 0};
 
   EXPECT_EQ(lines(settings, s),
-            (Words{"CLOSED: 4 of 20 calls failed; 3 slow; opens at a failure rate of 50 %; opens at "
-                   "100 % slower than 60 s",
+            (Words{"CLOSED: 4 of 20 calls failed; 3 slow; opens at a failure rate of 50 %; opens "
+                   "at 100 % slower than 60 s",
                    "counted are the last 20 calls", "once it opens it refuses for 60 s",
                    "half-open it lets 10 calls through; a probe without a deadline of its own has "
                    "failed after 30 s"}));
@@ -120,8 +120,8 @@ TEST(BreakerExplain, OfStatesByHandSaysUntilWhen) {
                    "its time is over: the next call finds it CLOSED with an empty window"));
   s.deadline_ns = 0;
   EXPECT_EQ(lines(cutwater_profile(), s)[0],
-            "METRICS_ONLY: 0 of 0 calls failed; rate counts from 10 calls; opens at 5 failures in a "
-            "row, 5 to go; grants every call");
+            "METRICS_ONLY: 0 of 0 calls failed; rate counts from 10 calls; opens at 5 failures in "
+            "a row, 5 to go; grants every call");
 }
 
 TEST(BreakerExplain, ASwitchedOffOneSaysNothingElse) {
