@@ -12,6 +12,7 @@
 #include "src/core.hpp"
 #include "src/daemon_link.hpp"
 #include "src/enter_parts.hpp"
+#include "src/give_back.hpp"
 
 namespace cutwater {
 namespace {
@@ -336,7 +337,8 @@ void Call::report(std::uint8_t ended, std::string_view outcome_class, std::optio
   call.kind = static_cast<shm::CallKind>(kind_);
   kind_ = 0;
   said_ = true;
-  shm::finish_breaker(view, ref, caller, call, report);
+  const shm::Recorded how = shm::finish_breaker(view, ref, caller, call, report);
+  if (shm::goes_on(how)) detail::end_in_successor(*place_, call, report, how);
 }
 
 }  // namespace cutwater

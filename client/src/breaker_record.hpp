@@ -12,7 +12,10 @@
 
 namespace cutwater::detail {
 
+struct BreakerRecord;
+
 struct BreakerPlace : NamedSpot {
+  BreakerRecord* record = nullptr;               ///< whose it is; set before it is published
   BreakerPlace* next = nullptr;                  ///< set before it is published
   std::atomic<bool> measures{false};             ///< the settings need durations
   mutable shm::BreakerLocal local;

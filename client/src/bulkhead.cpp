@@ -10,6 +10,7 @@
 #include "src/core.hpp"
 #include "src/daemon_link.hpp"
 #include "src/enter_parts.hpp"
+#include "src/give_back.hpp"
 
 namespace cutwater {
 
@@ -42,8 +43,11 @@ void Place::leave() noexcept {
   if (spot_ == nullptr) return EnterParts::leave_asked(*this);
   // Empty, or its parent's.
   if (cell_value_ == 0 || life_ != process_life()) return;
-  shm::leave_bulkhead(*spot_->view, spot_->bulkhead(), spot_->caller(),
-                      {.cell_value = cell_value_, .start_ns = start_ns_, .cell = cell_});
+  const shm::PlaceTicket place{.cell_value = cell_value_, .start_ns = start_ns_, .cell = cell_};
+  if (shm::leave_bulkhead(*spot_->view, spot_->bulkhead(), spot_->caller(), place) ==
+      shm::Left::Moved) {
+    detail::leave_in_successor(*spot_, place);
+  }
 }
 
 void EnterParts::fill(Place& place, BulkheadSpot& spot, const shm::PlaceTicket& granted) noexcept {

@@ -14,7 +14,10 @@
 
 namespace cutwater::detail {
 
+struct BulkheadRecord;
+
 struct BulkheadSpot : NamedSpot {
+  BulkheadRecord* record = nullptr;              ///< whose it is; set before it is published
   BulkheadSpot* next = nullptr;                  ///< set before it is published
 
   shm::BulkheadRef bulkhead() const noexcept {

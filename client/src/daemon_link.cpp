@@ -138,6 +138,8 @@ DaemonLink::Place DaemonLink::attach_again() noexcept {
     if (attaching_.try_lock()) {
       const Place found = try_attach(now);
       attaching_.unlock();
+      // Not under the lock: it asks place() itself.
+      if (found.memory != nullptr) owed_.settle();
       return found;
     }
     // Somebody else is at it. Known to be absent: its answer is if_absent's meanwhile.
@@ -294,7 +296,8 @@ ClientStatus DaemonLink::status() const {
   out.asked = socket != nullptr ? socket->asked() : 0;
   out.degraded = degraded_.load(std::memory_order_relaxed);
   out.late = late_.load(std::memory_order_relaxed);
-  out.unreported = asked_calls_.lost() + (socket != nullptr ? socket->posted_lost() : 0);
+  out.unreported = asked_calls_.lost() + owed_.lost();
+  out.unreported += (socket != nullptr ? socket->posted_lost() : 0);
   out.attached = attached_.load(std::memory_order_relaxed) + (socket ? socket->made_again() : 0);
   while (!saying_.try_lock()) sched_yield();
   out.why = why_;

@@ -28,6 +28,7 @@
 #include "src/asked_calls.hpp"
 #include "src/attach.hpp"
 #include "src/elsewhere.hpp"
+#include "src/give_back.hpp"
 #include "src/life_lock.hpp"
 #include "src/settings.hpp"
 
@@ -83,6 +84,8 @@ class DaemonLink {
   std::int64_t absent_retry_ns() const noexcept;
   /// Calls and places that are held over the socket.
   AskedCalls& asked_calls() noexcept { return asked_calls_; }
+  /// What is to be given back as soon as a successor is mapped.
+  detail::OwedList& owed() noexcept { return owed_; }
   /// By when an ask that begins now must be answered, on CLOCK_BOOTTIME.
   std::int64_t ask_deadline_ns() const noexcept;
   void count_degraded() noexcept { degraded_.fetch_add(1, std::memory_order_relaxed); }
@@ -118,6 +121,7 @@ class DaemonLink {
   std::atomic<Client::Core*> memory_{nullptr};
   std::atomic<AskSocket*> socket_{nullptr};
   AskedCalls asked_calls_;
+  detail::OwedList owed_;
   std::atomic<Cores*> cores_{nullptr};
   std::atomic<Inherited*> inherited_{nullptr};
 

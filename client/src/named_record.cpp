@@ -45,6 +45,7 @@ typename Record::SpotType* spot_in(Record& record, Client::Core& core) noexcept 
   if (!Spot::is_there(core.view(), record.name_view)) return nullptr;
   auto* spot = new (std::nothrow) Spot;
   if (spot == nullptr) return nullptr;
+  spot->record = &record;
   spot->view = &core.view();
   spot->row = &core.client_row();
   spot->client = core.number();

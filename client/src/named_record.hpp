@@ -2,7 +2,7 @@
 // NamedRecord: what the library keeps of one breaker or bulkhead a program asked for by name, and
 // its spots: where it lies in one memory each. Made at the first ask, never moved, freed with the
 // Client, so a Call or a Place may point to them from any thread. Memory that was superseded keeps
-// its spots: what is under way ends there.
+// its spots: what was taken there ends in its successor (src/give_back.hpp).
 //
 // A Spot has, besides what is below: static shm ref find(view, name); resolve(name), which reads
 // anew what depends on the rules. A Record has words for what it is, and says as what the daemon

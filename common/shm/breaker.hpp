@@ -133,10 +133,21 @@ enum class Recorded : std::uint8_t {
   Nothing = 1,    ///< ignored, cancelled, or a breaker that records nothing
   Stale = 2,      ///< its epoch is over, or its probe was taken back: counted, changes nothing
   Lost = 3,       ///< the ring was damaged or never free: counted, changes nothing
+  Moved = 4,      ///< the memory was superseded before: nothing was written
+  Overtaken = 5,  ///< ... meanwhile: it took part, but the copy may still hold the call's cell
 };
+constexpr bool goes_on(Recorded how) noexcept {
+  return how == Recorded::Moved || how == Recorded::Overtaken;
+}
 /// The outcome of a granted call; once per call (the owner of the call sees to that).
 Recorded finish_breaker(const View& view, BreakerRef ref, const BreakerCaller& caller,
                         const BreakerCall& call, const BreakerReport& report) noexcept;
+
+/// The rest of it where goes_on(how), in the memory that took its place (shm/supersede.hpp):
+/// all of it when it had Moved, else what holds a cell. `ref` as found there; `call` as granted.
+Recorded finish_in_successor(const View& view, BreakerRef ref, const BreakerCaller& caller,
+                             const BreakerCall& call, const BreakerReport& report,
+                             Recorded how) noexcept;
 
 /// A held probe passes to another row of the same client (after a daemon restart its connection has
 /// another one): one swap of exactly the cell's word. True: `call` is that of `to` now. False: it

@@ -8,6 +8,7 @@
 #include "shm/breaker_trips.hpp"
 #include "shm/breaker_user.hpp"
 #include "shm/event_log.hpp"
+#include "shm/supersede.hpp"
 
 namespace cutwater::shm {
 namespace {
@@ -277,6 +278,7 @@ Recorded finish_breaker(const View& view, BreakerRef ref, const BreakerCaller& c
   BreakerParts parts;
   BreakerReport report = given;
   if (call.kind == CallKind::None || !read_parts(view, ref, parts)) return Recorded::Nothing;
+  if ((parts.current & kCurrentSupersededBit) != 0) return Recorded::Moved;
   const rule::BreakerNumbers& n = parts.numbers();
   if (report.kind == Ended::Failure && report.retry_after_ns >= 0 && !report.open_now &&
       (n.flags & rule::kBreakerRetryAfter) != 0) {
@@ -316,7 +318,21 @@ Recorded finish_breaker(const View& view, BreakerRef ref, const BreakerCaller& c
   if (counts && report.duration_ns >= 0 && how != Recorded::Stale) {
     count_duration(view, caller.stripe, ref.index, report.duration_ns);
   }
-  return how;
+  return !(call.ticket == Word16{}) && overtaken(view) ? Recorded::Overtaken : how;
+}
+
+Recorded finish_in_successor(const View& view, BreakerRef ref, const BreakerCaller& caller,
+                             const BreakerCall& call, const BreakerReport& report,
+                             Recorded how) noexcept {
+  const bool tracked = call.kind == CallKind::Window || call.kind == CallKind::Metrics;
+  if (how != Recorded::Overtaken || !tracked) {
+    return finish_breaker(view, ref, caller, call, report);
+  }
+  // Its outcome went into the window before: only the cell is left to give back.
+  BreakerParts parts;
+  if (!read_parts(view, ref, parts)) return Recorded::Nothing;
+  untrack_call(parts, call);
+  return overtaken(view) ? Recorded::Overtaken : Recorded::Nothing;
 }
 
 }  // namespace cutwater::shm

@@ -8,6 +8,7 @@
 #include "base/sync_point.hpp"
 #include "shm/breaker_detail.hpp"
 #include "shm/bulkhead_detail.hpp"
+#include "shm/supersede.hpp"
 
 namespace cutwater::shm {
 namespace {
@@ -191,12 +192,15 @@ Left leave_bulkhead(const View& view, BulkheadRef ref, const BulkheadCaller& cal
                     const PlaceTicket& place) noexcept {
   if (place.cell_value == 0) return Left::Nothing;
   BulkheadParts parts;
-  if (!read_parts(view, ref, parts)) return Left::Nothing;
+  if (!read_parts(view, ref, parts)) return overtaken(view) ? Left::Moved : Left::Nothing;
   const std::int64_t since = place.start_ns;
   // A cell beyond those there are was empty when the bulkhead shrank.
-  if (place.cell >= parts.cells ||
-      !pass_place(parts, {parts.cell(place.cell), place.cell_value, place.cell}, true,
-                  caller.stripe)) {
+  const bool passed =
+      place.cell < parts.cells &&
+      pass_place(parts, {parts.cell(place.cell), place.cell_value, place.cell}, true,
+                 caller.stripe);
+  if (overtaken(view)) return Left::Moved;
+  if (!passed) {
     count_bulkhead(view, caller.stripe, ref.index, BulkheadCounter::Stale);
     return Left::Stale;
   }

@@ -97,7 +97,10 @@ enum class Left : std::uint8_t {
   Returned = 0,   ///< free again, or handed to the next in line
   Stale = 1,      ///< it was not held any more: counted, no effect
   Nothing = 2,    ///< nothing was held, or the bulkhead is gone
+  Moved = 3,      ///< the memory was superseded: leave by the same place in the successor as well
 };
+/// Moved is told whenever the copy may still hold the place (shm/supersede.hpp, overtaken()); a
+/// second return of it is Stale there and changes nothing.
 Left leave_bulkhead(const View& view, BulkheadRef ref, const BulkheadCaller& caller,
                     const PlaceTicket& place) noexcept;
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "shm/breaker_detail.hpp"
+#include "shm/breaker_places.hpp"
 #include "shm/breaker_trips.hpp"
 #include "shm/bucket_detail.hpp"
 #include "shm/counters.hpp"
@@ -139,12 +140,30 @@ class Copier {
     }
     std::memcpy(to_.breaker_memory, from_.breaker_memory,
                 std::size_t{std::min(from_.breaker_lines, to_.breaker_lines)} * kCacheLine);
+    for (std::uint32_t i = 0; i < std::min(from_.breaker_count, to_.breaker_count); ++i) {
+      const BreakerConfig& config = breaker_config(from_, c_, i);
+      if (config.used == 0) continue;
+      cells(config.probe_cells, config.numbers.probes);
+      cells(config.hanging_cells, config.hanging_count);
+    }
     const StripeHandle stripe = shared_stripe(to_);
     for (std::uint32_t i = 0; i < std::min(from_.breaker_count, to_.breaker_count); ++i) {
       add_breaker_counters(to_, stripe, i, sum_breaker_counters(from_, i));
       to_.stories[i] = from_.stories[i];
     }
     copy_trips(from_, to_);
+  }
+
+  /// Whoever stood before its swap when the memory was superseded may still give a cell back: read
+  /// as one word, it is held or given back, never half of each (shm/supersede.hpp, overtaken()).
+  void cells(std::uint32_t line, std::uint32_t count) {
+    if (line == kNoLine) return;
+    const std::uint64_t room = std::min(from_.breaker_lines, to_.breaker_lines);
+    if (line + lines_of(std::uint64_t{count} * sizeof(Word16)) > room) return;
+    const std::size_t begin = std::size_t{line} * kCacheLine;
+    auto* const source = reinterpret_cast<Word16*>(from_.breaker_memory + begin);
+    auto* const target = reinterpret_cast<Word16*>(to_.breaker_memory + begin);
+    for (std::uint32_t i = 0; i < count; ++i) target[i] = load16(source + i);
   }
 
   void slot(std::uint64_t index) {

@@ -9,8 +9,9 @@
 // larger of both), so no debt is forgotten; a ban that finds none is counted and has to become an
 // override. Entries that are full are not copied. Events and lists of the busiest keys begin anew;
 // the numbers of events go on. Breakers go over as they are: state with epoch, attempts and
-// deadline, also one set by hand, window, probe cells with who holds them, users, counters. Calls
-// that were admitted in the old memory end there; a probe among them passes on at its deadline.
+// deadline, also one set by hand, window, probe cells with who holds them, users, counters. A call
+// that ends after the mark ends in the successor, by exactly the cell it had taken.
+//
 // Bulkheads keep held places under their numbers; lines begin anew
 // (shm/memory_copy_bulkheads.hpp).
 //

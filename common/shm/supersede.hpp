@@ -5,7 +5,8 @@
 //   1 the new one is built as `*.next`: same secret, epoch, clock, first groups; a uuid of its own
 //   2 the old one's control page names that uuid and gets the superseded bit: whoever decides in
 //     it stops, and attaches anew or does what `if-absent` says (guard SupersededFirst)
-//   3 what is owed is copied (shm/memory_copy.hpp)
+//   3 what is owed is copied (shm/memory_copy.hpp); what is given back from 2 on is given back in
+//     the new one as well, see overtaken()
 //   4 `state`, `stats`, `rules` are renamed, in this order (guard RulesRenamedLast)
 //   5 the caller offers the new one
 //
@@ -43,5 +44,15 @@ Result<void> finish_renames(int directory_fd);
 
 /// True when `rules` there is of a memory that another one was to replace.
 bool is_superseded(const View& view) noexcept;
+
+/// The same after a swap that gave something back. False: the copy has what it left. The owner
+/// sets the bit (step 2) before it reads any cell (step 3), we swap before we look: of the two one
+/// sees the other. True: the copy may have been made before our swap, and the same value is to be
+/// given back in the successor too; where it is not there any more, that swap fails.
+inline bool overtaken(const View& view) noexcept {
+  // seq_cst: pairs with the bit's, as said above.
+  const std::uint64_t now = __atomic_load_n(&view.rules_control->current, __ATOMIC_SEQ_CST);
+  return (now & kCurrentSupersededBit) != 0;
+}
 
 }  // namespace cutwater::shm

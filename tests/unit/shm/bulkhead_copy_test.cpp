@@ -76,7 +76,7 @@ TEST(BulkheadCopy, ASupersededMemoryDecidesNothing) {
   w.view().rules_control->current |= shm::kCurrentSupersededBit;
   EXPECT_EQ(shm::enter_bulkhead(w.view(), {0, 1}, w.caller(2)).reason, Reason::Degraded);
   EXPECT_EQ(shm::poll_line(w.view(), {0, 1}, w.caller(1), line.wait).state, State::Gone);
-  EXPECT_EQ(shm::leave_bulkhead(w.view(), {0, 1}, w.caller(0), held.place), shm::Left::Nothing);
+  EXPECT_EQ(shm::leave_bulkhead(w.view(), {0, 1}, w.caller(0), held.place), shm::Left::Moved);
 }
 
 TEST(BulkheadVerify, FindsWhatWasPlanted) {
