@@ -44,7 +44,6 @@ Janitor::Janitor(asio::io_context& loop, Memory& memory, Log& log)
 
 Janitor::Adopted Janitor::adopt_rows(std::uint64_t now_ns) {
   Adopted out;
-  const bool moved = memory_.birth() == Birth::Kind::Moved;
   for (const shm::RowInfo& info : memory_.rows().in_use()) {
     if (info.index < shm::kFirstClientRow) continue;
     const shm::RowGrant row{info.index, info.word.generation};
@@ -56,7 +55,7 @@ Janitor::Adopted Janitor::adopt_rows(std::uint64_t now_ns) {
       ++out.kept;
       continue;
     }
-    const bool process = !moved && info.word.kind == shm::RowKind::Process &&
+    const bool process = info.word.kind == shm::RowKind::Process &&
                          info.word.state != shm::RowState::Dead;
     auto pidfd = process ? open_known_process(info.pid, info.start_time)
                          : Result<shm::UniqueFd>(shm::UniqueFd());

@@ -43,9 +43,9 @@ class Janitor {
 
   Janitor(asio::io_context& loop, Memory& memory, Log& log);
 
-  /// Rows a former daemon left: the living stay as they are, the others are given back. In a memory
-  /// that was moved those of processes are all given back: they map the old one, and get a row of
-  /// this one when they attach anew.
+  /// Rows a former daemon left: the living stay as they are, the others are given back. So too in
+  /// a memory that was moved: what the living hold was copied, and they take their row over when
+  /// they attach anew; who has not after RowBook::kOrphanGraceNs does not map it and is given back.
   struct Adopted { std::uint32_t kept = 0, reaped = 0; };
   Adopted adopt_rows(std::uint64_t now_ns);
 

@@ -196,6 +196,87 @@ TEST_F(DaemonPlace, ARestartOfTheDaemonFreesNothingThatRuns) {
   EXPECT_EQ(far.status().unreported, 0U);
 }
 
+/// A place and a probe that were taken before the daemon's memory got another capacity.
+struct Taken {
+  Place place;
+  Call probe;
+};
+Taken take_both(Client& client) {
+  Taken out;
+  Bulkhead gate = client.bulkhead("gate").value();
+  Breaker fraud = client.breaker("fraud").value();
+  fraud.try_enter()->failed();
+  EXPECT_TRUE(eventually([&] {
+    auto entered = fraud.try_enter();
+    if (!entered || !entered->is_probe()) return false;
+    out.probe = entered.take();
+    return true;
+  }));
+  auto held = gate.try_enter();
+  EXPECT_TRUE(held);
+  out.place = held.take();
+  return out;
+}
+
+TEST_F(DaemonPlace, WhatWasTakenBeforeTheMemoryMovedIsGivenBackInItsSuccessor) {
+  for (const bool asks : {false, true}) {
+    SCOPED_TRACE(asks ? "over the socket" : "mapped");
+    place.write_config(std::string("capacity: { keys: 1024 }\n") + kConfig);
+    start();
+    {
+      auto client = asks ? asking() : mapping();
+      Taken taken = take_both(client);
+      ASSERT_EQ(daemon->stop(), 0);
+      place.write_config(std::string("capacity: { keys: 4096 }\n") + kConfig);
+      start();
+      ASSERT_TRUE(daemon->wait_log("moved into one of another size")) << daemon->log();
+      auto late = mapping();
+      Bulkhead gate = gate_of(late);
+      Breaker fraud = late.breaker("fraud").value();
+      EXPECT_EQ(gate.use().in_use, 1U);
+      EXPECT_EQ(fraud.state(), BreakerStatus::HalfOpen);
+      EXPECT_FALSE(fraud.would_enter()) << "its only probe is out";
+
+      // A session that only asks presents what it holds with its first ask of the new daemon.
+      Bulkhead own = gate_of(client);
+      if (asks) { EXPECT_TRUE(eventually([&] { return !own.try_enter().degraded(); })); }
+      taken.place.leave();
+      taken.probe.succeeded();
+
+      EXPECT_TRUE(held_by_nobody(gate));
+      EXPECT_TRUE(eventually([&] { return fraud.state() == BreakerStatus::Closed; }));
+      EXPECT_EQ(client.status().unreported, 0U);
+    }
+    ASSERT_EQ(daemon->stop(), 0);
+  }
+}
+
+// From the mark on until the next daemon answers nobody can attach to the successor.
+TEST_F(DaemonPlace, WhatIsGivenBackWhileNoDaemonAnswersIsGivenBackWhenOneDoes) {
+  place.write_config(std::string("capacity: { keys: 1024 }\n") + kConfig);
+  start();
+  auto client = mapping();
+  Bulkhead gate = gate_of(client);
+  Taken taken = take_both(client);
+  ASSERT_EQ(daemon->stop(), 0);
+  place.write_config(std::string("capacity: { keys: 4096 }\n") + kConfig);
+  start();
+  daemon->kill(SIGKILL);                             // the memory was moved, nobody answers
+
+  taken.place.leave();
+  taken.probe.succeeded();
+
+  start();
+  auto late = mapping();
+  Bulkhead same = gate_of(late);
+  Breaker fraud = late.breaker("fraud").value();
+  EXPECT_EQ(same.use().in_use, 1U) << "not told yet";
+  EXPECT_TRUE(eventually([&] { return gate.use().limit == 1; })) << "any ask attaches";
+  EXPECT_TRUE(held_by_nobody(same));
+  EXPECT_EQ(fraud.state(), BreakerStatus::Closed);
+  EXPECT_EQ(client.status().unreported, 0U);
+}
+
 TEST_F(DaemonPlace, OneAdmissionOverTheSocketTakesAllOrNone) {
   start();
   auto far = asking();
