@@ -10,8 +10,8 @@
 // Damage: a last line that was cut by a crash is dropped. Any other unreadable line is skipped and
 // told; the file is kept as `journal.bad` then and written anew from what could be read.
 // Removed or replaced under a running daemon: found at the next act, which writes all of it anew;
-// what lies in its place is kept as `journal.bad` where there is none. A directory that is gone: the
-// answer says that the act is not saved.
+// what lies in its place is kept as `journal.bad` where there is none. A directory that is gone:
+// the answer says that the act is not saved.
 // Bounds: kMaxBytes are read; after kLinesBeforeCompaction lines more than stand, the file is
 // written anew under another name and renamed (a crash leaves the old or the new one whole);
 // kMaxQueued lines wait.

@@ -224,7 +224,8 @@ TEST_F(SingleStepMemory, Tops) {
                             }
                             EXPECT_TRUE(first) << "another row was touched: " << seen;
                             EXPECT_TRUE(noted || !done);
-                            note(w, 4);               // a torn row is free
+                            note(w, 4);               // a torn row is free for the key that
+                            note(w, 5);               // its number names
                             EXPECT_EQ(shm::read_tops(w.view(), 0).size(), 2U);
                             shm::clear_tops(w.view(), 0);
                             EXPECT_TRUE(shm::read_tops(w.view(), 0).empty());

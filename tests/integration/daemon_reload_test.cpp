@@ -126,11 +126,12 @@ TEST_F(Reload, ADryOneTellsItsDiffToWhoAskedAndNotToTheLog) {
 }
 
 TEST_F(Reload, WhatIsNotInThisVersionIsRefusedBeforePublication) {
-  place_.write_config("limits: { api: { rate: 10/s } }\nbreakers:\n  \"bank-*\": {}\n");
+  place_.write_config("limits: { api: { rate: 10/s } }\n"
+                      "bulkheads:\n  \"bank-*\": { max-concurrent-calls: 3 }\n");
   const wire::SteerAnswer answer = reload();
   EXPECT_EQ(answer.code, wire::kSteerInvalid);
-  EXPECT_NE(answer.text.find("cutwater.yaml:3:3: breakers.bank-*: patterns make no breakers in "
-                             "this version; name each breaker"), std::string::npos) << answer.text;
+  EXPECT_NE(answer.text.find("cutwater.yaml:3:3: bulkheads.bank-*: patterns make no bulkheads "
+                             "in this version; name each bulkhead"), std::string::npos) << answer.text;
 }
 
 TEST_F(Reload, ChangesInQuickSuccessionAllTakeEffect) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many processes over one bulkhead: never more inside than it has places, exact sums, and whoever is
-// killed or stopped, the others finish and no place is lost.
+// Many processes over one bulkhead: never more inside than it has places, exact sums, and
+// whoever is killed or stopped, the others finish and no place is lost.
 #include <thread>
 
 #include "stress/bulkhead_world.hpp"

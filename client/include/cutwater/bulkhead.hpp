@@ -27,7 +27,7 @@
 // are its parent's and do nothing there. A child has no row of its own by which a daemon would
 // notice its death: what it holds when it is killed comes back with `max-hold` only, so let
 // children that enter open a client of their own.
-// A client that asks over the socket asks its daemon, each ask within ClientOptions::ask_timeout and
+// A client that asks over the socket asks its daemon, each ask within ClientOptions::ask_timeout,
 // a wait in line as long as it may take. Places are told back at once and not waited for; that is
 // repeated until the daemon has it. After a restart of the daemon, which keeps places for 5 s,
 // whoever asks next presents them.

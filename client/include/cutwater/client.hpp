@@ -91,7 +91,7 @@ struct ClientStatus {
   std::uint64_t asked = 0;       ///< frames sent that ask something
   std::uint64_t degraded = 0;    ///< answers given by if_absent
   std::uint64_t late = 0;        ///< of these: the daemon did not answer by ask_timeout
-  std::uint64_t unreported = 0;  ///< ends of calls that could not be told the daemon over the socket
+  std::uint64_t unreported = 0;  ///< ends of calls that the daemon could not be told
   std::uint64_t attached = 0;    ///< times a daemon let this process in, the first included
 };
 
