@@ -75,7 +75,9 @@ Janitor::Adopted Janitor::adopt_rows(std::uint64_t now_ns) {
 
 Result<shm::RowGrant> Janitor::attach(Attach attach) {
   const PeerProcess& peer = *attach.peer;
-  if (attach.comes_again || attach.token) {
+  // Behind a move its processes map anew and do not know that their rows came along.
+  const bool moved = !attach.asks && memory_.birth() == Birth::Kind::Moved;
+  if (attach.comes_again || attach.token || moved) {
     RowActions actions;
     const auto row = book_.offered(peer.pid, peer.start_time, attach.token, attach.connection,
                                    actions);
