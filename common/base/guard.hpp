@@ -89,7 +89,7 @@ enum class Guard {
   PlaceLineSwappedWhole,   ///< shm/bulkhead_line: the line is made quiet only as it was read
   PlaceNewcomersQueue,     ///< shm/bulkhead: a newcomer does not pass those in line
   // admission in one step
-  EnterLooksAgain,         ///< shm/enter: who waited for a place looks at breaker and deadline again
+  EnterLooksAgain,         ///< shm/enter: who waited looks at breaker and deadline again
   EnterUndoesAll,          ///< shm/enter: a refusal on the way gives back what was taken before
   // the rules: what a reload loosens
   LooseningHoldsAtOnce,    ///< shm/publisher_limits: where a restriction ends, numbers hold at once

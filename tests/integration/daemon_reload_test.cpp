@@ -130,8 +130,10 @@ TEST_F(Reload, WhatIsNotInThisVersionIsRefusedBeforePublication) {
                       "bulkheads:\n  \"bank-*\": { max-concurrent-calls: 3 }\n");
   const wire::SteerAnswer answer = reload();
   EXPECT_EQ(answer.code, wire::kSteerInvalid);
-  EXPECT_NE(answer.text.find("cutwater.yaml:3:3: bulkheads.bank-*: patterns make no bulkheads "
-                             "in this version; name each bulkhead"), std::string::npos) << answer.text;
+  EXPECT_NE(answer.text.find("cutwater.yaml:3:3: bulkheads.bank-*: patterns make no bulkheads in "
+                             "this version; name each bulkhead"),
+            std::string::npos)
+      << answer.text;
 }
 
 TEST_F(Reload, ChangesInQuickSuccessionAllTakeEffect) {
