@@ -157,7 +157,7 @@ void tell_move(Memory& of, Log& log) {
   const shm::CopyReport& copied = of.copied();
   log.info("memory in {}: moved into one of another size, nothing is forgotten ({}): {} keys in "
            "debt, {} bans; debts of {} more keys went to what their limit's keys without a place "
-           "share; processes attach anew by themselves, breakers begin anew",
+           "share; processes attach anew by themselves",
            of.path(), of.birth_reason(), copied.entries, copied.bans, copied.shared);
   if (copied.bans_lost > 0) {
     log.error("{} bans found no place in the smaller memory: raise capacity.keys and ban anew what "
@@ -318,7 +318,7 @@ void Daemon::Parts::give_names_back() {
   desk.memory_replaced();
   log.info("memory in {}: moved to newly named files, nothing is forgotten: {} keys in debt, {} "
            "bans; debts of {} more keys went to what their limit's keys without a place share; "
-           "processes attach anew by themselves, breakers begin anew",
+           "processes attach anew by themselves",
            memory->path(), moved->entries, moved->bans, moved->shared);
   memory->note(shm::EventKind::DaemonTookOver, static_cast<std::uint32_t>(::getpid()),
                "moved to new names");

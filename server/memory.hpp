@@ -68,9 +68,10 @@ class Memory {
   /// True while the directory still names all three files.
   bool names_in_place() const;
   /// Into files of the same size that have the names again (C050), by shm/supersede.hpp: what is
-  /// owed comes along, breakers begin anew. Whoever maps the old ones attaches anew. view() and the
-  /// numbers of descriptors() stay valid, what was made from the old view does not. An error with
-  /// superseded() false: nothing was changed; true: nobody decides until another try succeeds.
+  /// owed comes along, so do breakers and held places. Whoever maps the old ones attaches anew.
+  /// view() and the numbers of descriptors() stay valid, what was made from the old view does not.
+  /// An error with superseded() false: nothing was changed; true: nobody decides until another try
+  /// succeeds.
   Result<shm::CopyReport> move_to_named_files();
   bool superseded() const noexcept { return shm::is_superseded(view()); }
 

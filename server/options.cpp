@@ -14,7 +14,8 @@ Parsed parse_options(int argc, const char* const* argv, const char* config_varia
   Parsed out;
   std::vector<std::string> settings;
   std::string clock = "config";
-  CLI::App app("cutwaterd keeps the rate limits that every process on this host shares.\n"
+  CLI::App app("cutwaterd keeps the rate limits, circuit breakers and bulkheads that every process "
+               "on this host shares.\n"
                "It stays in the foreground; SIGHUP reloads, SIGTERM ends, SIGUSR1 reopens the log.",
                "cutwaterd");
   app.add_option("--config", out.options.config_file,

@@ -26,8 +26,7 @@ Lines figures(const wire::Value& row, bool colour) {
                     std::to_string(number_at(row, "failures")) + " failed (" +
                     rate_cell(row, "failure_permille") + "), " +
                     std::to_string(number_at(row, "slow")) + " slow (" +
-                    rate_cell(row, "slow_permille") + "), " +
-                    std::to_string(number_at(row, "run")) + " failures in a row"},
+                    rate_cell(row, "slow_permille") + ")" + run_text(row)},
   };
   if (row.find("window_span_ns") != nullptr) {
     const std::string span = duration_text(number_at(row, "window_span_ns"));

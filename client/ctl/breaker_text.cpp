@@ -77,6 +77,11 @@ std::string retry_text(const wire::Value& row) {
          duration_text(wait);
 }
 
+std::string run_text(const wire::Value& row) {
+  if (row.find("run") == nullptr) return {};
+  return ", " + std::to_string(number_at(row, "run")) + " failures in a row";
+}
+
 std::string rate_cell(const wire::Value& row, const char* key) {
   return row.find(key) == nullptr ? "-" : permille_text(number_at(row, key));
 }
@@ -193,7 +198,7 @@ std::string trip_text(const wire::Value& trip) {
       ", for " + duration_text(number_at(trip, "wait_ns"));
   if (number_at(trip, "attempts") > 1) head += ", opening " + count("attempts") + " in a row";
   Lines lines = {{"  window", count("calls") + " calls, " + count("failures") + " failed, " +
-                                  count("slow") + " slow, " + count("run") + " failures in a row"}};
+                                  count("slow") + " slow" + run_text(trip)}};
   if (number_at(trip, "hanging") > 0) {
     lines.back().second += ", " + count("hanging") + " of them still out";
   }

@@ -23,6 +23,8 @@ std::string since_text(const wire::Value& row);
 std::string retry_text(const wire::Value& row);
 /// `33.3 %`; `-` below the minimum of calls.
 std::string rate_cell(const wire::Value& row, const char* key);
+/// ", 3 failures in a row"; empty where nobody counts them.
+std::string run_text(const wire::Value& row);
 /// `FORCED_OPEN until 2030-01-01T00:00:00Z (act 7 of uid 0: their maintenance)`.
 std::string act_words(const wire::Value& act);
 

@@ -52,7 +52,9 @@ void about_daemon(const Facts& facts, Findings& out) {
   }
   const std::string unsaved = text_at(facts.status, "journal_why_not");
   if (!unsaved.empty()) {
-    out.push_back({true, "journal", "manual acts are not saved: " + escape_short(unsaved, 256),
+    // What somebody chose is worth knowing, what did not work is bad.
+    const bool chosen = unsaved == "instance.state-directory is off";
+    out.push_back({!chosen, "journal", "manual acts are not saved: " + escape_short(unsaved, 256),
                    "set instance.state-directory to a directory on a disk that the daemon may "
                    "write"});
   }

@@ -220,8 +220,8 @@ const Key kRows[] = {
    .same_as = "ignore"},
   {.block = kBreakerBlock, .name = "min-processes", .kind = Kind::Lease, .min = 2,
    .max = rule::kMaxMinProcesses, .words = "auto off",
-   .help = "So many processes must fail before the host opens; one alone opens for itself. auto: "
-           "2 when three or more use it.",
+   .help = "So many processes must fail before the host opens; one alone opens for itself. Holds "
+           "while three or more use it. auto: 2.",
    .store = put<&B::min_processes>, .load = get<&B::min_processes>},
   {.block = kBreakerBlock, .name = "ramp-after-close", .kind = Kind::Ramp,
    .help = "After half-open, let more and more calls through. auto: when three or more processes "
@@ -243,7 +243,7 @@ const Key kRows[] = {
    .store = put<&B::max_instances>, .load = get<&B::max_instances>},
   {.block = kBreakerBlock, .name = "idle", .kind = Kind::Duration, .min = kMs,
    .max = rule::kMaxIdleNs,
-   .help = "Of a pattern: age at which an unused closed one may make room.",
+   .help = "Of a pattern: age at which an unused closed one may make room. No effect yet.",
    .store = put<&B::idle_ns>, .load = get<&B::idle_ns>},
   {.block = kBreakerBlock, .name = "note", .kind = Kind::Text, .max = rule::kMaxNoteLength,
    .help = "One line for people.", .store = [](T t, V v) { t.breaker->note = v.text; }},

@@ -71,7 +71,7 @@ void add_window(wire::Value& row, const BreakerInfo& info) {
   row.set("calls", window.calls);
   row.set("failures", window.failures);
   row.set("slow", window.slow);
-  row.set("run", window.run);
+  if (info.numbers.consecutive != 0) row.set("run", window.run);   // else nobody counts it
   if (window.calls > 0 && window.calls >= info.numbers.minimum) {
     row.set("failure_permille", permille(window.failures, window.calls));
     row.set("slow_permille", permille(window.slow, window.calls));

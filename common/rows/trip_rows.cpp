@@ -29,7 +29,7 @@ wire::Value row_of(const shm::BreakerTrip& trip, std::int64_t now, std::int64_t 
   row.set("calls", trip.window.calls);
   row.set("failures", trip.window.failures);
   row.set("slow", trip.window.slow);
-  row.set("run", trip.window.run);
+  if (trip.numbers.consecutive != 0) row.set("run", trip.window.run);
   row.set("hanging", trip.hanging);
   row.set("looked_at", trip.looked_at);
   wire::Value classes(wire::Value::Map{});

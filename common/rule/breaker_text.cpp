@@ -69,18 +69,32 @@ std::string decision_words(const BreakerNumbers& n) {
   return {};
 }
 
+struct Unit {
+  std::uint64_t ns;
+  const char* word;
+};
+constexpr Unit kUnits[] = {{1'000'000'000, " s"}, {1'000'000, " ms"}, {1'000, " us"}};
+
 }  // namespace
 
 std::string duration_text(std::int64_t ns) {
   if (ns < 0) ns = 0;
   const auto value = static_cast<std::uint64_t>(ns);
-  struct Unit { std::uint64_t ns; const char* word; };
-  constexpr Unit kUnits[] = {{1'000'000'000, " s"}, {1'000'000, " ms"}, {1'000, " us"}};
   for (const Unit& unit : kUnits) {
     if (value < unit.ns) continue;
     return decimal(value / unit.ns, value % unit.ns * 100 / unit.ns, 2) + unit.word;
   }
   return number(value) + " ns";
+}
+
+std::string wait_text(std::int64_t ns) {
+  for (const Unit& unit : kUnits) {
+    const auto hundredth = static_cast<std::int64_t>(unit.ns / 100);
+    if (ns < static_cast<std::int64_t>(unit.ns)) continue;
+    const std::int64_t up = ns % hundredth == 0 ? 0 : hundredth - ns % hundredth;
+    return duration_text(ns > INT64_MAX - up ? ns : ns + up);
+  }
+  return duration_text(ns);
 }
 
 std::string percent_text(std::uint32_t ppm) {
@@ -130,7 +144,7 @@ std::string refusal_text(const ToldRefusal& told, std::int64_t retry_after_ns, b
   if (!told.why.empty()) text += " (" + std::string(told.why) + ")";
   text += told.some ? ", does not permit more calls now" : ", does not permit calls";
   if (retry_after_ns < 0) return text + ", until it is changed by hand";
-  return text + ", retry after " + (hint ? "about " : "") + duration_text(retry_after_ns);
+  return text + ", retry after " + (hint ? "about " : "") + wait_text(retry_after_ns);
 }
 
 namespace {

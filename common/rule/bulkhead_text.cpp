@@ -27,7 +27,7 @@ std::string refusal_text(const BulkheadStory& s, std::int64_t retry_after_ns) {
   if (s.limit != 0 || s.in_use != 0) text += ": " + use_text(s);
   if (s.expired || s.limit == 0) return text;
   if (retry_after_ns < 0) return text + "; only a change of its settings helps";
-  return text + "; retry after about " + duration_text(retry_after_ns);
+  return text + "; retry after about " + wait_text(retry_after_ns);
 }
 
 }  // namespace cutwater::rule
