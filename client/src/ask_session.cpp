@@ -99,6 +99,14 @@ void AskSession::abandon(Call& call) {
   call.end = AskEnd::Late;
 }
 
+bool AskSession::take_back(Call& call) noexcept {
+  if (call.end != AskEnd::Pending || call.repeat || is_sent(call)) return false;
+  if (&call == next_ && started_ && !call.quiet) give_credit(call.items, payload_bytes(call));
+  unlink(call);
+  call.request = 0;
+  return true;
+}
+
 void AskSession::keep_leftover(const Call& call) {
   try {
     leftover_.assign(*call.frame, sent_of_next_);

@@ -87,6 +87,8 @@ class AskSession {
   void enqueue(Call& call) noexcept;
   /// Out of the line, Late. Its caller is its owner again.
   void abandon(Call& call);
+  /// Out of the line when not one byte of it went out here. False: it stays.
+  bool take_back(Call& call) noexcept;
 
   /// Bytes that may go out now; empty when there are none or the credit does not allow them.
   std::string_view unsent() noexcept;

@@ -97,11 +97,19 @@ bool AskSocket::post(std::unique_ptr<Posted>& posted, std::uint32_t session) noe
   const Lock lock(mutex_);
   const bool here = up_.load(std::memory_order_relaxed) &&
                     number_.load(std::memory_order_relaxed) == session;
-  if (!here || posted_ >= kMostPosted) return false;
+  // Nobody waits for it, so nobody would make again what is cut: it would lie there, and be lost.
+  const bool over = cut_ || session_.is_broken() || session_.draining();
+  if (!here || over || posted_ >= kMostPosted) return false;
+  Posted& call = *posted;
   put_in_line(std::move(posted));
   flush();
+  const bool kept = !cut_ || !session_.take_back(call);
+  if (!kept) {
+    posted.reset(&call);
+    --posted_;
+  }
   hand_out();
-  return true;
+  return kept;
 }
 
 void AskSocket::put_in_line(std::unique_ptr<Posted> posted) {

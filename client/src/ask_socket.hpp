@@ -51,7 +51,8 @@ class AskSocket {
     std::string bytes = std::string(wire::kHeaderSize, '\0');
   };
   /// Sends it in session number `session`, as far as the socket takes it now, and does not wait.
-  /// False: that session is over, or kMostPosted are under way; `posted` stays the caller's then.
+  /// False: that session is over, its connection is, or kMostPosted are under way; `posted` stays
+  /// the caller's then. Whoever asks makes the connection again.
   bool post(std::unique_ptr<Posted>& posted, std::uint32_t session) noexcept;
   /// Posted calls whose end is not known to have reached the daemon: cut off, refused.
   std::uint64_t posted_lost() const noexcept { return lost_.load(std::memory_order_relaxed); }

@@ -27,7 +27,8 @@ constexpr char kConfig[] =
     "    minimum-number-of-calls: 1, wait-duration-in-open-state: 1ms,\n"
     "    permitted-number-of-calls-in-half-open-state: 1, probe-timeout: 10m}\n"
     "bulkheads:\n"
-    "  gate: {max-concurrent-calls: 1, max-wait-duration: 10m}\n";
+    "  gate: {max-concurrent-calls: 1, max-wait-duration: 10m}\n"
+    "  pair: {max-concurrent-calls: 2, max-wait-duration: 10m}\n";
 
 class DaemonPlace : public testing::Test {
  protected:
@@ -196,6 +197,37 @@ TEST_F(DaemonPlace, ARestartOfTheDaemonFreesNothingThatRuns) {
   EXPECT_EQ(far.status().unreported, 0U);
 }
 
+// Where nothing is presented the grace gives both places back at once: one alone is free only when
+// the end of one came and the other was presented.
+TEST_F(DaemonPlace, AnEndIsTheFirstThatANewDaemonHears) {
+  start();
+  auto holder = asking(), caller = asking();
+  Bulkhead pair = holder.bulkhead("pair").value();
+  auto one = pair.try_enter(), other = pair.try_enter();
+  ASSERT_TRUE(one && other);
+  auto call = caller.breaker("fraud").value().try_enter();
+  ASSERT_TRUE(call);
+  daemon->kill(SIGKILL);
+  start();
+  auto near = mapping();
+  Bulkhead mapped = near.bulkhead("pair").value();
+  Breaker fraud = near.breaker("fraud").value();
+  ASSERT_EQ(mapped.use().in_use, 2U);
+  ASSERT_EQ(fraud.state(), BreakerStatus::Closed);
+
+  one->leave();
+  call->failed("timeout");
+
+  EXPECT_TRUE(eventually([&] { return mapped.use().in_use == 1; }));
+  EXPECT_TRUE(eventually([&] { return fraud.state() != BreakerStatus::Closed; }));
+  { auto next = mapped.try_enter(); EXPECT_TRUE(next); }
+  EXPECT_EQ(mapped.use().in_use, 1U) << "the other one was presented";
+  other->leave();
+  EXPECT_TRUE(held_by_nobody(mapped));
+  EXPECT_EQ(holder.status().unreported, 0U);
+  EXPECT_EQ(caller.status().unreported, 0U);
+}
+
 /// A place and a probe that were taken before the daemon's memory got another capacity.
 struct Taken {
   Place place;
@@ -237,9 +269,7 @@ TEST_F(DaemonPlace, WhatWasTakenBeforeTheMemoryMovedIsGivenBackInItsSuccessor) {
       EXPECT_EQ(fraud.state(), BreakerStatus::HalfOpen);
       EXPECT_FALSE(fraud.would_enter()) << "its only probe is out";
 
-      // A session that only asks presents what it holds with its first ask of the new daemon.
-      Bulkhead own = gate_of(client);
-      if (asks) { EXPECT_TRUE(eventually([&] { return !own.try_enter().degraded(); })); }
+      // A session that only asks presents what it holds with its first end, too.
       taken.place.leave();
       taken.probe.succeeded();
 

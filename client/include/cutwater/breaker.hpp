@@ -23,8 +23,8 @@
 // A client that asks over the socket asks its daemon: the same answers, each within
 // ClientOptions::ask_timeout. Outcomes are sent at once and not waited for; that of a probe is
 // repeated until the daemon has it, others may be lost with their connection. One that could not be
-// told is counted, ClientStatus::unreported. After a restart of the daemon whoever asks next first
-// presents the calls under way; it keeps their probes for 5 s.
+// told is counted, ClientStatus::unreported. After a restart of the daemon whoever asks, or ends a
+// call, next first presents the calls under way; it keeps their probes for 5 s.
 // Without memory and daemon, or with CUTWATER_ENABLED=false, nothing is recorded and the program's
 // choice answers, degraded(): Off and IfAbsent::Allow grant; Fail and Deny refuse, Reason::Degraded
 // with a hint; InProcess asks the breaker of ClientOptions::in_process, which records in this

@@ -30,7 +30,7 @@
 // A client that asks over the socket asks its daemon, each ask within ClientOptions::ask_timeout,
 // a wait in line as long as it may take. Places are told back at once and not waited for; that is
 // repeated until the daemon has it. After a restart of the daemon, which keeps places for 5 s,
-// whoever asks next presents them.
+// whoever asks, or leaves, next presents them.
 // Without memory to ask - no daemon, CUTWATER_ENABLED=false -
 // nothing is held and the program's choice answers, degraded(), as for breakers: Off and
 // IfAbsent::Allow grant; Fail and Deny refuse, Reason::Degraded with a hint; InProcess asks the

@@ -49,6 +49,35 @@ void cut_and_resume(std::size_t sent, std::size_t heard, bool resumed) {
   EXPECT_FALSE(session.is_broken());
 }
 
+TEST(AskSessionCut, OnlyWhatDidNotGoOutIsTakenBack) {
+  for (const bool quiet : {false, true}) {
+    AskSession session;
+    session.connected(welcome(1), false);
+    Asked first, second;
+    first.quiet = second.quiet = quiet;
+    session.enqueue(first);
+    session.enqueue(second);
+    ASSERT_FALSE(session.unsent().empty());          // has its id and the credit
+
+    EXPECT_TRUE(session.take_back(first));
+    EXPECT_EQ(first.end, AskEnd::Pending);
+    EXPECT_EQ(session.first(), &second);
+    session.enqueue(first);
+    ASSERT_FALSE(session.unsent().empty()) << "the credit is back";
+    session.sent(1);
+
+    EXPECT_FALSE(session.take_back(second)) << "one byte of it is out";
+    EXPECT_TRUE(session.take_back(first));
+    Peer peer;
+    peer.in = second.bytes.substr(0, 1);
+    session.feed(peer.take(drain(session)));
+    EXPECT_EQ(second.end, AskEnd::Answered);
+    EXPECT_FALSE(session.take_back(second));
+    EXPECT_EQ(session.first(), nullptr);
+    EXPECT_EQ(peer.seen.size(), 1U);
+  }
+}
+
 TEST(AskSessionCut, ACutBehindAnyByteRepeatsWhatWasSentUnderItsId) {
   const std::size_t frame = wire::kHeaderSize + 2;
   for (std::size_t sent = 0; sent <= 3 * frame; ++sent) {

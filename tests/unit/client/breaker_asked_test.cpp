@@ -158,24 +158,26 @@ TEST_F(BreakerAsked, AReportAloneFindsTheNewDaemonToo) {
   auto call = fraud.try_enter();
   daemon.stop();
   daemon.start();
-  ask_once(client);
 
   call->failed();
 
   ASSERT_TRUE(daemon.wait_outcomes(1));
   EXPECT_EQ(daemon.outcomes()[0].ticket, "ticket 1 again");
+  EXPECT_EQ(client.status().unreported, 0U);
 }
 
 TEST_F(BreakerAsked, WhatCannotBeToldIsCounted) {
   Client client = open(options(IfAbsent::Allow, 100ms));
   Breaker fraud = client.breaker("fraud").value();
   auto call = fraud.try_enter();
+  auto other = fraud.try_enter();
   daemon.stop();
-  ask_once(client);                                  // now it is known to be gone
 
-  call->failed();
-
+  call->failed();                                    // finds that it is gone
   EXPECT_EQ(client.status().unreported, 1U);
+  other->failed();                                   // knows it
+
+  EXPECT_EQ(client.status().unreported, 2U);
   EXPECT_TRUE(fraud.try_enter().degraded());
 }
 
