@@ -84,7 +84,8 @@ std::string BulkheadRefusal::text() const {
 }
 
 void EnterParts::fill(BulkheadRefusal& refusal, const BulkheadRecord& record,
-                      const shm::BulkheadEntry& said, std::int64_t waited_ns) noexcept {
+                      const BulkheadSpot* spot, const shm::BulkheadEntry& said,
+                      std::int64_t waited_ns) noexcept {
   refusal.record_ = &record;
   refusal.reason_ = said.reason;
   refusal.in_use_ = said.in_use;
@@ -94,7 +95,9 @@ void EnterParts::fill(BulkheadRefusal& refusal, const BulkheadRecord& record,
   refusal.waited_ = Nanos{waited_ns};
   refusal.retry_after_ =
       said.retry_after_ns < 0 ? kNever : Nanos{std::max<std::int64_t>(1, said.retry_after_ns)};
-  if (said.reason == Reason::Degraded) refusal.nowhere_ = static_cast<std::uint8_t>(Nowhere::Gone);
+  if (said.reason != Reason::Degraded) return;
+  const bool child = spot != nullptr && spot->caller().row == 0;
+  refusal.nowhere_ = static_cast<std::uint8_t>(child ? Nowhere::NoRow : Nowhere::Gone);
 }
 
 void EnterParts::nowhere(BulkheadRefusal& refusal, const BulkheadRecord& record,
@@ -142,12 +145,8 @@ void Bulkhead::answer(BulkheadSpot& spot, const shm::BulkheadEntry& entry, Nanos
                       Placed& out) noexcept {
   out.granted_ = entry.granted;
   if (entry.granted) [[likely]] return EnterParts::fill(out.place_, spot, entry.place);
-  EnterParts::fill(out.refusal_, *record_, entry, waited.count());
-  if (entry.reason != Reason::Degraded) return;
-  out.degraded_ = true;
-  if (spot.caller().row == 0) {
-    out.refusal_.nowhere_ = static_cast<std::uint8_t>(Nowhere::NoRow);
-  }
+  EnterParts::fill(out.refusal_, *record_, &spot, entry, waited.count());
+  out.degraded_ = entry.reason == Reason::Degraded;
 }
 
 Placed Bulkhead::try_enter() noexcept {
@@ -231,7 +230,8 @@ bool Bulkhead::would_enter() const noexcept {
   }
   if (found.spot == nullptr) return detail::grants_nowhere(record_->link, found.why);
   const BulkheadSpot& spot = *found.spot;
-  return shm::look_at_bulkhead(*spot.view, spot.bulkhead(), spot.caller()).granted;
+  const auto caller = spot.caller();   // without a row nothing can be held: a forked child
+  return caller.row != 0 && shm::look_at_bulkhead(*spot.view, spot.bulkhead(), caller).granted;
 }
 
 BulkheadUse Bulkhead::use() const noexcept {

@@ -218,7 +218,8 @@ void EnterParts::in_memory(const EnterAsk& ask, Found& found, Entry& out) noexce
     fill(out.breaker_refusal_, record(*ask.breaker), found.breaker, answer.breaker);
   } else if (answer.part == shm::EnterPart::Bulkhead) {
     answer.bulkhead.reason = answer.reason;
-    fill(out.bulkhead_refusal_, record(*ask.bulkhead), answer.bulkhead, answer.waited_ns);
+    fill(out.bulkhead_refusal_, record(*ask.bulkhead), found.bulkhead, answer.bulkhead,
+         answer.waited_ns);
   }
   if (!answer.granted()) return;
   if (found.breaker != nullptr) {

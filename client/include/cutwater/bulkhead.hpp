@@ -23,10 +23,9 @@
 // place. While a call waits it holds nothing else.
 //
 // Thread safety: Bulkhead from any thread at once; a Place from one thread at a time. Lifetime:
-// neither outlives the Client. fork(): a child goes on with the same Bulkhead; Places it inherited
-// are its parent's and do nothing there. A child has no row of its own by which a daemon would
-// notice its death: what it holds when it is killed comes back with `max-hold` only, so let
-// children that enter open a client of their own.
+// neither outlives the Client. fork(): Places a child inherited are its parent's and do nothing
+// there. In mapped memory a child has no row of its own by which a daemon would notice its death,
+// so it is refused, Degraded; let children that enter open a client of their own.
 // A client that asks over the socket asks its daemon, each ask within ClientOptions::ask_timeout,
 // a wait in line as long as it may take. Places are told back at once and not waited for; that is
 // repeated until the daemon has it. After a restart of the daemon, which keeps places for 5 s,
