@@ -30,7 +30,8 @@ struct EnterParts {
   static void fill(BreakerRefusal& refusal, const BreakerRecord& record, const BreakerPlace* place,
                    const shm::BreakerEntry& said) noexcept;
   static void fill(BulkheadRefusal& refusal, const BulkheadRecord& record,
-                   const BulkheadSpot* spot, const shm::BulkheadEntry& said, std::int64_t waited_ns) noexcept;
+                   const BulkheadSpot* spot, const shm::BulkheadEntry& said,
+                   std::int64_t waited_ns) noexcept;
   static void fill(Admission& admission, const PreparedLimits& list,
                    const shm::AdmitAnswer& answer) noexcept;
   /// Over the socket: a place whose cell_value_ is an AskedCall; and what was told.

@@ -91,7 +91,8 @@ std::string wait_text(std::int64_t ns) {
   for (const Unit& unit : kUnits) {
     const auto hundredth = static_cast<std::int64_t>(unit.ns / 100);
     if (ns < static_cast<std::int64_t>(unit.ns)) continue;
-    const std::int64_t up = ns % hundredth == 0 ? 0 : hundredth - ns % hundredth;
+    const std::int64_t rest = ns % hundredth;
+    const std::int64_t up = rest < 1'000 && hundredth > 1'000 ? 0 : hundredth - rest;
     return duration_text(ns > INT64_MAX - up ? ns : ns + up);
   }
   return duration_text(ns);

@@ -56,6 +56,7 @@ std::string explain_text(const BreakerNumbers& numbers, const BreakerStory& stor
 /// "3.2 s", "250 ms", "1 ns": at most two digits behind the point, cut, never rounded up.
 std::string duration_text(std::int64_t ns);
 /// The same of a wait: rounded up, so that who waits as long as it says does not come too early.
+/// Less than a microsecond is no reason to: an exclusive edge is 1 ns late.
 std::string wait_text(std::int64_t ns);
 /// "50 %", "33.3333 %": up to four places, as written.
 std::string percent_text(std::uint32_t ppm);

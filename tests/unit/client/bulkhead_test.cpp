@@ -265,7 +265,8 @@ TEST_F(ClientBulkhead, WhatAChildInheritedIsItsParents) {
     const bool inert = !placed->holds();
     placed->leave();
     auto own = gate.try_enter();
-    const bool told = !gate.would_enter() && !own && own.degraded() && own.refusal().reason() == Reason::Degraded &&
+    const bool told = !gate.would_enter() && !own && own.degraded() &&
+                      own.refusal().reason() == Reason::Degraded &&
                       own.refusal().text().find("open a client in the child") != std::string::npos;
     _exit(inert && told ? 0 : 1);
   }

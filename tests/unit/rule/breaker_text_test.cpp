@@ -97,6 +97,7 @@ TEST(BreakerText, DurationsAndRatios) {
   EXPECT_EQ(wait_text(1'999'999'999), "2 s");
   EXPECT_EQ(wait_text(11'800 * kMs), "11.8 s");
   EXPECT_EQ(wait_text(999'999'999), "1 s");
+  EXPECT_EQ(wait_text(2'000'000'001), "2 s");
   EXPECT_EQ(wait_text(1), "1 ns");
   EXPECT_EQ(percent_text(333'333), "33.3333 %");
   EXPECT_EQ(percent_text(5'000), "0.5 %");
