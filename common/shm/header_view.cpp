@@ -16,7 +16,9 @@ View view_of(const HeaderSet& headers, const std::array<std::uint8_t*, 3>& bases
     const Region* found = find_region(headers[static_cast<std::size_t>(file)], kind);
     return found == nullptr ? kAbsent : *found;
   };
-  const auto [rules, state, stats] = bases;
+  std::uint8_t* const rules = bases[0];
+  std::uint8_t* const state = bases[1];
+  std::uint8_t* const stats = bases[2];
   View view;
   const Region& image = region(FileKind::Rules, RegionKind::Image);
   view.rules_control = reinterpret_cast<RulesControl*>(rules + kPage);
