@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Eight processes of four threads each over one breaker: one trip, one half-open, exact sums.
 #include <set>
-#include <thread>
 
 #include "stress/breaker_world.hpp"
 #include "stress/crew.hpp"
@@ -23,29 +22,7 @@ struct Told {
 
 /// Runs `work(process, thread)` in all threads of all processes at once.
 void crowd(const std::function<void(std::uint32_t, std::uint32_t)>& work) {
-  Shared<Meeting> meeting;
-  std::vector<pid_t> children;
-  for (std::uint32_t p = 0; p < kProcesses; ++p) {
-    const pid_t child = fork();
-    if (child == 0) {
-      alarm(kWatchdogSeconds);
-      std::vector<std::thread> threads;
-      for (std::uint32_t t = 0; t < kThreads; ++t) {
-        threads.emplace_back([&, t] {
-          meeting->wait(kProcesses * kThreads);
-          work(p, t);
-        });
-      }
-      for (std::thread& thread : threads) thread.join();
-      _exit(0);
-    }
-    children.push_back(child);
-  }
-  for (const pid_t child : children) {
-    int status = 0;
-    waitpid(child, &status, 0);
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
-  }
+  EXPECT_TRUE(run_crowd(kProcesses, kThreads, work));
 }
 
 WorldOptions many_events() {

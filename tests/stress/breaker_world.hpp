@@ -6,22 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "rule/breaker_settings.hpp"
-#include "shm/breaker.hpp"
-#include "shm/event_log.hpp"
 #include "shm/process_table.hpp"
+#include "stress/breaker_script.hpp"
 #include "stress/world.hpp"
 
 namespace cutwater::test {
-
-/// COUNT window of N with this minimum, failure rate 50 %, slow off, wait 1000 ms, exclusive edge,
-/// half-open decided by the rate of P.
-struct CountBreaker {
-  std::uint32_t window = 10;
-  std::uint32_t minimum = 5;
-  std::uint32_t probes = 2;
-};
-rule::BreakerSettings count_breaker(CountBreaker shape = {});
 
 class BreakerWorld {
  public:
@@ -51,9 +40,8 @@ class BreakerWorld {
                        std::int64_t duration_ns = -1);
   /// One call that takes `took` on the clock; false: refused.
   bool call(shm::Ended how, std::int64_t took = kMillisecond, std::uint32_t process = 0);
-  /// "SSFI": calls one after the other, each of 1 ms; a refused one is an X in what comes back, the
-  /// others are written as they were asked.
-  std::string run(const std::string& script);
+  /// Calls of 1 ms each: run_script().
+  std::string run(std::string_view script) { return run_script(*this, script); }
   void tick() { shm::tick_breaker(view(), ref().index, shm::shared_stripe(view())); }
 
   shm::BreakerInfo info() const;
@@ -61,8 +49,7 @@ class BreakerWorld {
   std::uint64_t count(shm::BreakerCounter counter) const {
     return shm::sum_breaker_counters(view(), ref().index).of(counter);
   }
-  /// Events of this kind, repeats dropped.
-  std::vector<shm::Event> events(shm::EventKind kind) const;
+  std::vector<shm::Event> events(shm::EventKind kind) const { return events_of(view(), kind); }
   void publish(const rule::BreakerSettings& settings);
 
  private:

@@ -64,30 +64,10 @@ TEST(BulkheadProcesses, SumsAreExactAndNeverOneTooManyIsInside) {
   constexpr int kVisits = 500;
   BulkheadWorld w(bulkhead_of({kLimit, rule::kWaitForever, 20, 0}), kProcesses);
   Shared<Told> told;
-  Shared<Meeting> meeting;
-  std::vector<pid_t> children;
-  for (std::uint32_t p = 0; p < kProcesses; ++p) {
-    const pid_t child = fork();
-    if (child == 0) {
-      alarm(kWatchdogSeconds);
-      std::vector<std::thread> threads;
-      for (std::uint32_t t = 0; t < kThreads; ++t) {
-        threads.emplace_back([&, t] {
-          Chance chance(1 + p * kThreads + t);
-          meeting->wait(kProcesses * kThreads);
-          for (int i = 0; i < kVisits; ++i) visit(w, *told, p, kLimit, chance);
-        });
-      }
-      for (std::thread& thread : threads) thread.join();
-      _exit(0);
-    }
-    children.push_back(child);
-  }
-  for (const pid_t child : children) {
-    int status = 0;
-    waitpid(child, &status, 0);
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
-  }
+  EXPECT_TRUE(run_crowd(kProcesses, kThreads, [&](std::uint32_t p, std::uint32_t t) {
+    Chance chance(1 + p * kThreads + t);
+    for (int i = 0; i < kVisits; ++i) visit(w, *told, p, kLimit, chance);
+  }));
   EXPECT_EQ(told->over, 0U);
   EXPECT_EQ(told->stale, 0U);
   EXPECT_EQ(told->granted + told->refused, kProcesses * kThreads * std::uint64_t{kVisits});

@@ -17,6 +17,7 @@
 #include <cstdlib>
 #include <functional>
 #include <new>
+#include <thread>
 #include <vector>
 
 #include <cutwater/decision.hpp>
@@ -129,6 +130,23 @@ inline bool run_crew(int crew, const std::function<void(int)>& work) {
   bool fine = true;
   for (const pid_t child : children) fine &= wait_for(child) == 0;
   return fine;
+}
+
+/// Runs `work(process, thread)` in `threads` threads of each of `crew` processes; all begin
+/// together. True when all ended by themselves.
+inline bool run_crowd(std::uint32_t crew, std::uint32_t threads,
+                      const std::function<void(std::uint32_t, std::uint32_t)>& work) {
+  Shared<Meeting> meeting;
+  return run_crew(static_cast<int>(crew), [&](int me) {
+    std::vector<std::thread> running;
+    for (std::uint32_t t = 0; t < threads; ++t) {
+      running.emplace_back([&, t] {
+        meeting->wait(crew * threads);
+        work(static_cast<std::uint32_t>(me), t);
+      });
+    }
+    for (std::thread& thread : running) thread.join();
+  });
 }
 
 }  // namespace cutwater::test

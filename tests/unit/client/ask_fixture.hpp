@@ -28,6 +28,15 @@ class AskTest : public ::testing::Test {
     return out;
   }
 
+  /// An address where nobody listens.
+  static constexpr const char* kNowhere = "unix:/nowhere/at/all.sock";
+  /// A client without memory and daemon; `own` is what it asks where it chose InProcess.
+  Client absent(IfAbsent choice, const char* own) {
+    ClientOptions wanted = options(choice);
+    if (choice == IfAbsent::InProcess) wanted.in_process = own;
+    return Client::open(kNowhere, wanted).value();
+  }
+
   Client open(const ClientOptions& wanted) {
     auto client = Client::open(daemon.address_to_ask(), wanted);
     if (!client) {

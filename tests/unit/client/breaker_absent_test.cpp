@@ -7,7 +7,6 @@
 namespace cutwater::test {
 namespace {
 
-constexpr char kNowhere[] = "unix:/nowhere/at/all.sock";
 constexpr char kOwn[] =
     "breakers:\n"
     "  fraud: {sliding-window-type: COUNT_BASED, sliding-window-size: 2,\n"
@@ -15,11 +14,7 @@ constexpr char kOwn[] =
 
 class BreakerAbsent : public AskTest {
  protected:
-  Client absent(IfAbsent choice) {
-    ClientOptions wanted = options(choice);
-    if (choice == IfAbsent::InProcess) wanted.in_process = kOwn;
-    return Client::open(kNowhere, wanted).value();
-  }
+  Client absent(IfAbsent choice) { return AskTest::absent(choice, kOwn); }
   /// Every call is granted whatever is reported, and says that nobody counts it.
   static void expect_granting(Breaker breaker) {
     for (int i = 0; i < 50; ++i) {

@@ -7,7 +7,6 @@
 namespace cutwater::test {
 namespace {
 
-constexpr char kNowhere[] = "unix:/nowhere/at/all.sock";
 constexpr char kOwn[] =
     "limits: { api: { rate: 1/h, burst: 2 } }\n"
     "breakers: { fraud: {} }\n"
@@ -15,11 +14,7 @@ constexpr char kOwn[] =
 
 class BulkheadAbsent : public AskTest {
  protected:
-  Client absent(IfAbsent choice) {
-    ClientOptions wanted = options(choice);
-    if (choice == IfAbsent::InProcess) wanted.in_process = kOwn;
-    return Client::open(kNowhere, wanted).value();
-  }
+  Client absent(IfAbsent choice) { return AskTest::absent(choice, kOwn); }
   static void expect_granting(Bulkhead gate) {
     for (int i = 0; i < 20; ++i) {
       auto place = gate.enter();

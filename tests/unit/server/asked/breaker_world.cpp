@@ -55,18 +55,6 @@ config::Config config_of(const rule::BreakerSettings& settings, std::uint32_t pr
 
 }  // namespace
 
-rule::BreakerSettings count_breaker(CountBreaker shape) {
-  rule::BreakerSettings settings = rule::preset(rule::BreakerPreset::Resilience4j);
-  settings.name.push_back('b');
-  settings.window_calls = shape.window;
-  settings.minimum_calls = shape.minimum;
-  settings.probes = shape.probes;
-  settings.slow_rate_ppm = rule::kOffPpm;
-  settings.open_wait_ns = 1'000'000'000;
-  settings.min_processes = rule::kMinProcessesOff;
-  return settings;
-}
-
 struct BreakerWorld::Inside {
   struct Process {
     std::unique_ptr<ServedPeer> peer;
@@ -192,32 +180,12 @@ bool BreakerWorld::call(shm::Ended how, std::int64_t took, std::uint32_t process
   return true;
 }
 
-std::string BreakerWorld::run(const std::string& script) {
-  std::string out;
-  for (const char c : script) {
-    const shm::Ended how = c == 'S'   ? shm::Ended::Success
-                           : c == 'F' ? shm::Ended::Failure
-                           : c == 'I' ? shm::Ended::Ignored
-                                      : shm::Ended::Cancelled;
-    out += call(how) ? c : 'X';
-  }
-  return out;
-}
-
 void BreakerWorld::tick() { inside_->served.tick(); }
 
 shm::BreakerInfo BreakerWorld::info() const {
   shm::BreakerInfo info;
   shm::read_breaker(view(), ref().index, info);
   return info;
-}
-
-std::vector<shm::Event> BreakerWorld::events(shm::EventKind kind) const {
-  std::vector<shm::Event> found;
-  for (const shm::Event& event : shm::read_events(view(), 0, view().event_count).events) {
-    if (event.kind == kind) found.push_back(event);
-  }
-  return found;
 }
 
 }  // namespace cutwater::test

@@ -11,20 +11,11 @@
 #include <string>
 #include <vector>
 
-#include "rule/breaker_settings.hpp"
-#include "shm/breaker.hpp"
-#include "shm/event_log.hpp"
 #include "shm/process_table.hpp"
+#include "stress/breaker_script.hpp"
 #include "stress/world.hpp"
 
 namespace cutwater::test {
-
-struct CountBreaker {
-  std::uint32_t window = 10;
-  std::uint32_t minimum = 5;
-  std::uint32_t probes = 2;
-};
-rule::BreakerSettings count_breaker(CountBreaker shape = {});
 
 class BreakerWorld {
  public:
@@ -57,7 +48,7 @@ class BreakerWorld {
   shm::Recorded finish(const shm::BreakerEntry& entry, shm::Ended how, std::uint32_t process = 0,
                        std::int64_t duration_ns = -1);
   bool call(shm::Ended how, std::int64_t took = kMillisecond, std::uint32_t process = 0);
-  std::string run(const std::string& script);
+  std::string run(std::string_view script) { return run_script(*this, script); }
   void tick();
 
   shm::BreakerInfo info() const;
@@ -65,7 +56,7 @@ class BreakerWorld {
   std::uint64_t count(shm::BreakerCounter counter) const {
     return shm::sum_breaker_counters(view(), ref().index).of(counter);
   }
-  std::vector<shm::Event> events(shm::EventKind kind) const;
+  std::vector<shm::Event> events(shm::EventKind kind) const { return events_of(view(), kind); }
   void publish(const rule::BreakerSettings& settings);
 
  private:
