@@ -201,10 +201,12 @@ std::uint32_t count_for_user(const BreakerParts& parts, const Judged& judged,
   return count_run(*user, judged.epoch, judged.last.failed);
 }
 
-void clear_counts(BreakerUser& user) noexcept {
-  __atomic_store_n(&user.before, std::uint64_t{0}, __ATOMIC_RELAXED);
+void clear_counts(BreakerUser& user, std::uint32_t epoch) noexcept {
   Word16 seen = load16(&user.now);
+  if (epoch_of(seen.lo) != epoch) return;
+  __atomic_store_n(&user.before, std::uint64_t{0}, __ATOMIC_RELAXED);
   for (int round = 0; round < kBreakerRounds; ++round) {
+    if (epoch_of(seen.lo) != epoch) return;
     if (cas16(&user.now, seen, {seen.lo, 0})) return;
   }
 }

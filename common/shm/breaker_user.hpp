@@ -34,8 +34,8 @@ std::uint32_t count_for_user(const BreakerParts& parts, const Judged& judged,
 /// What user `i` did in this turn of `epoch` and the one before it.
 rule::UserCounts counts_at(const BreakerParts& parts, std::uint32_t i, std::uint32_t epoch,
                            std::uint32_t turn) noexcept;
-/// Nothing of what it did before is held against it any more.
-void clear_counts(BreakerUser& user) noexcept;
+/// Nothing of what it did in this epoch is held against it any more.
+void clear_counts(BreakerUser& user, std::uint32_t epoch) noexcept;
 /// Places of the dead are freed, and the living counted. For the daemon's tick only.
 void tick_users(const BreakerParts& parts, std::int64_t now) noexcept;
 

@@ -225,9 +225,11 @@ void finish_own_probe(const BreakerParts& parts, const BreakerCall& call,
   if (call.cell >= parts.user_count) return;
   BreakerUser& user = parts.users[call.cell];
   Word16 held = call.ticket;
-  if (!(load16(&user.view) == held)) return;         // expired, or the host moved: over
-  if (now == 0) now = parts.view->clock.now();
+  if (!(load16(&user.view) == held)) return;         // it expired
   const UserView probe = unpack_view(held);
+  // The host moved, perhaps by this very outcome: its move ended the view, and nothing is told.
+  if (epoch_of(state_of(parts).lo) != probe.epoch) return;
+  if (now == 0) now = parts.view->clock.now();
   UserView next = {.epoch = probe.epoch};
   const bool failed = counts && (outcome.failed || outcome.slow);
   if (failed) {
@@ -237,7 +239,7 @@ void finish_own_probe(const BreakerParts& parts, const BreakerCall& call,
     next.probing = false;
     next.deadline_ns = now - (parts.edge() == rule::OpenEdge::Exclusive ? 1 : 0);
   } else {
-    clear_counts(user);                              // first: while it is open nobody judges it
+    clear_counts(user, probe.epoch);                 // first: while it is open nobody judges it
   }
   CUTWATER_SYNC_POINT("breaker.before_own_result");
   if (!cas16(&user.view, held, pack_view(next)) || !failed) return;

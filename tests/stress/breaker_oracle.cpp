@@ -19,6 +19,11 @@ void BreakerOracle::move(State next, std::int64_t attempts_next, std::int64_t de
   ramping = ramp;
   ++epoch;
   ++transitions;
+  for (auto& [process, user] : users_) {
+    const bool gone = user.gone;
+    user = User(user.order);
+    user.gone = gone;
+  }
 }
 
 std::int64_t BreakerOracle::wait(std::int64_t attempts_now) const {
@@ -55,19 +60,20 @@ BreakerOracle::Window BreakerOracle::window(std::int64_t now) const {
   return span.calls > last.calls ? span : last;
 }
 
-bool BreakerOracle::opens(const Outcome& last, std::int64_t now) const {
+BreakerOracle::Reason BreakerOracle::opens(const Outcome& last, std::int64_t now) const {
   const std::int64_t out = out_too_long(now);
-  if (s_.only_on_failure && !last.failed && !last.slow && out == 0) return false;
+  if (s_.only_on_failure && !last.failed && !last.slow && out == 0) return None;
   Window w = window(now);
   w.calls += out;
   w.slow += out;
   const std::int64_t minimum = s_.time ? s_.minimum : std::min(s_.minimum, s_.window);
-  if (w.calls >= minimum) {
-    if (s_.failure_ppm >= 0 && w.failures * 1'000'000 >= s_.failure_ppm * w.calls) return true;
-    if (s_.slow_ppm >= 0 && w.slow * 1'000'000 >= s_.slow_ppm * w.calls) return true;
-  }
-  if (s_.failure_count > 0 && w.failures >= s_.failure_count) return true;
-  return s_.consecutive > 0 && run_ >= s_.consecutive;
+  const auto reaches = [&](std::int64_t part, std::int64_t ppm) {
+    return w.calls >= minimum && ppm >= 0 && part * 1'000'000 >= ppm * w.calls;
+  };
+  if (reaches(w.failures, s_.failure_ppm)) return FailureRate;
+  if (reaches(w.slow, s_.slow_ppm)) return SlowRate;
+  if (s_.failure_count > 0 && w.failures >= s_.failure_count) return FailureCount;
+  return s_.consecutive > 0 && run_ >= s_.consecutive ? Consecutive : None;
 }
 
 std::int64_t BreakerOracle::out_too_long(std::int64_t now) const {
@@ -80,7 +86,8 @@ std::int64_t BreakerOracle::out_too_long(std::int64_t now) const {
 
 bool BreakerOracle::judge_calls_out(std::int64_t now) {
   if (state != Closed || out_too_long(now) == 0) return false;
-  if (!opens({}, now)) return false;
+  const Reason reason = opens({}, now);
+  if (reason == None || some_only(reason, now)) return false;
   open(attempts + 1, now);
   return true;
 }
@@ -157,6 +164,8 @@ BreakerOracle::Answer BreakerOracle::enter(int process, std::int64_t now,
                                            std::int64_t probe_deadline) {
   Answer refused;
   for (;;) {
+    Answer alone;
+    if (state == Closed && enter_alone(process, now, probe_deadline, alone)) return alone;
     if (judge_calls_out(now)) continue;
     if (step_due(now)) continue;
     switch (state) {
@@ -224,14 +233,19 @@ BreakerOracle::Answer BreakerOracle::enter(int process, std::int64_t now,
   }
 }
 
-BreakerOracle::Recorded BreakerOracle::record(const Outcome& outcome, std::int64_t now,
-                                              bool judge) {
+BreakerOracle::Recorded BreakerOracle::record(const Outcome& outcome, int process,
+                                              std::int64_t now, bool judge) {
   kept_.push_back(outcome);
   in_span_.push_back(outcome);
+  ++recorded_;
   run_ = outcome.failed ? run_ + 1 : 0;
   const std::size_t most = s_.time ? 100'000 : static_cast<std::size_t>(s_.window);
   while (kept_.size() > most) kept_.pop_front();
-  if (judge && state == Closed && opens(outcome, now)) open(attempts + 1, now);
+  if (!judge) return Counted;
+  count_for(process, outcome, now);
+  const Reason reason = state == Closed ? opens(outcome, now) : None;
+  if (reason != None && !some_only(reason, now)) open(attempts + 1, now);
+  judge_run(process, now);
   return Counted;
 }
 
@@ -266,20 +280,26 @@ BreakerOracle::Recorded BreakerOracle::outcome(std::uint64_t number, How how, st
     else settle(now);
     return Counted;
   }
-  if (!counts || call.kind == Unrecorded) return Nothing;
-  if (epoch != call.epoch) {
-    if (s_.show_late && state == Open && tripped_ && epoch == call.epoch + 1) {
-      record(outcome, now, false);
+  const auto in_window = [&] {
+    if (!counts || call.kind == Unrecorded) return Nothing;
+    if (epoch != call.epoch) {
+      if (s_.show_late && state == Open && tripped_ && epoch == call.epoch + 1) {
+        record(outcome, call.process, now, false);
+      }
+      return Stale;
     }
-    return Stale;
-  }
-  const bool hint = open_now && state == Closed;
-  record(outcome, now, !hint);
-  if (hint) at_once();
-  return Counted;
+    const bool hint = open_now && state == Closed;
+    record(outcome, call.process, now, !hint);
+    if (hint) at_once();
+    return Counted;
+  };
+  const Recorded how_it_went = in_window();
+  if (call.kind == InView) end_alone(call, number, counts, outcome.failed || outcome.slow, now);
+  return how_it_went;
 }
 
 void BreakerOracle::tick(std::int64_t now) {
+  std::erase_if(users_, [](const auto& entry) { return entry.second.gone; });
   for (Cell& cell : cells_) lapse(cell, now);
   judge_calls_out(now);
   settle(now);

@@ -34,6 +34,9 @@ struct OracleSettings {
   bool ramp = false;
   std::vector<std::int64_t> ramp_percent{25, 50, 100};
   std::int64_t ramp_ns = 5'000'000'000;
+  /// How many users must see it before the host opens: -1 = one is enough and nobody is looked at
+  /// alone, 0 = two from three users on, else this many.
+  std::int64_t min_users = -1;
 };
 
 class BreakerOracle {
@@ -57,10 +60,13 @@ class BreakerOracle {
   Recorded outcome(std::uint64_t call, How how, std::int64_t now, bool open_now,
                    std::int64_t open_for_ns);
   void tick(std::int64_t now);
+  /// It uses the breaker from now on; of two users the one with the lower order is left out first.
+  void join(int process, std::int64_t order) { users_[process] = User(order); }
   void kill(int process) {
     for (Cell& cell : cells_) cell.dead |= cell.process == process;
     for (auto& [number, call] : calls_) call.tracked &= call.process != process;
     ramp_calls_.erase(process);
+    users_.at(process).gone = true;                  // until the next tick its counts stand
   }
   /// 0 done, 1 no change, 2 not allowed
   int steer(Steer what, std::int64_t for_ns, std::int64_t now);
@@ -68,6 +74,21 @@ class BreakerOracle {
 
   struct Window { std::int64_t calls = 0, failures = 0, slow = 0; };
   Window window(std::int64_t now) const;
+
+  /// What one user did in the present and the previous turn, and what it has open for itself.
+  struct User {
+    explicit User(std::int64_t of = 0) : order(of) {}
+    std::int64_t order;
+    std::map<std::int64_t, Window> turns;            ///< of this epoch
+    std::int64_t run = 0;                            ///< failures in a row
+    bool open = false, probing = false;
+    std::int64_t attempts = 0, deadline = 0;
+    std::uint64_t probe = 0;                         ///< its own probe, by number
+    bool gone = false;
+  };
+  const std::map<int, User>& users() const { return users_; }
+  Window counts_of(const User& user, std::int64_t now) const;
+  std::int64_t local_faults = 0;                     ///< openings for one user, told each
 
   State state = Closed;
   std::int64_t epoch = 1, attempts = 0, deadline = 0, transitions = 0;
@@ -84,7 +105,8 @@ class BreakerOracle {
     bool dead = false, failed = false, slow = false;
     std::uint64_t call = 0;
   };
-  enum Kind { InWindow, InCell, Measured, Unrecorded };
+  enum Kind { InWindow, InCell, Measured, Unrecorded, InView };
+  enum Reason { None, FailureRate, SlowRate, FailureCount, Consecutive };
   struct Call {
     Kind kind;
     std::int64_t epoch, start;
@@ -111,8 +133,24 @@ class BreakerOracle {
   std::int64_t out_too_long(std::int64_t now) const;
   /// True: they opened it.
   bool judge_calls_out(std::int64_t now);
-  Recorded record(const Outcome& outcome, std::int64_t now, bool judge);
-  bool opens(const Outcome& last, std::int64_t now) const;
+  Recorded record(const Outcome& outcome, int process, std::int64_t now, bool judge);
+  Reason opens(const Outcome& last, std::int64_t now) const;
+
+  // breaker_oracle_users.cpp: one sick process does not open it for everybody.
+  std::int64_t turn(std::int64_t now) const;
+  std::int64_t needed_users() const;
+  bool is_healthy(Reason reason, const Window& rest) const;
+  Window counts_with_calls_out(const User& user, int process, Reason reason,
+                               std::int64_t now) const;
+  /// True: it is not everybody's matter; whose it is has it open for himself.
+  bool some_only(Reason reason, std::int64_t now);
+  void count_for(int process, const Outcome& outcome, std::int64_t now);
+  void judge_run(int process, std::int64_t now);
+  void open_for(User& user, std::int64_t now);
+  void open_again(User& user, std::int64_t now);
+  /// True: what it has open for itself answers.
+  bool enter_alone(int process, std::int64_t now, std::int64_t probe_deadline, Answer& answer);
+  void end_alone(const Call& call, std::uint64_t number, bool counts, bool bad, std::int64_t now);
 
   OracleSettings s_;
   std::vector<Cell> cells_;
@@ -121,6 +159,8 @@ class BreakerOracle {
   std::int64_t run_ = 0;
   bool tripped_ = false;             ///< OPEN out of CLOSED: kept_ is of the epoch before
   std::map<std::uint64_t, Call> calls_;
+  std::map<int, User> users_;
+  std::int64_t recorded_ = 0;        ///< outcomes ever recorded: COUNT's turns
   std::map<int, std::pair<std::int64_t, std::int64_t>> ramp_calls_;   ///< process -> epoch, j
   std::uint64_t next_call_ = 1;
 };

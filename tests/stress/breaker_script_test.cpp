@@ -2,6 +2,7 @@
 // Random scripts of entering, outcomes, time, deaths, acts by hand and reloads: after each step the
 // breaker in shared memory is what the rules say it is, told by a model that shares no code with
 // it.
+#include <algorithm>
 #include <map>
 #include <sstream>
 
@@ -68,13 +69,17 @@ Both both(const OracleSettings& o) {
     s.ramp_percent[i] = static_cast<std::uint8_t>(o.ramp_percent[i]);
   }
   s.ramp_ns = static_cast<std::uint64_t>(o.ramp_ns);
+  s.min_processes = o.min_users < 0 ? rule::kMinProcessesOff
+                                    : static_cast<std::uint32_t>(o.min_users);
   return {o, s};
 }
 
 /// `whole_ms`: time moves by whole ms, so that what was looked up once per ms is what is there;
 /// then calls in flight may count.
-OracleSettings draw(Chance& chance, bool whole_ms) {
+/// `users`: it asks whose failures these are.
+OracleSettings draw(Chance& chance, bool whole_ms, bool users) {
   OracleSettings o;
+  if (users) o.min_users = chance.one_in(2) ? 0 : static_cast<std::int64_t>(2 + chance.below(4));
   o.time = chance.one_in(2);
   o.window = static_cast<std::int64_t>(o.time ? 1 + chance.below(8) : 5 + chance.below(20));
   o.slot_ns = 100'000'000 + static_cast<std::int64_t>(chance.below(3)) * 77'000'001;
@@ -119,8 +124,12 @@ OracleSettings draw(Chance& chance, bool whole_ms) {
 class Script {
  public:
   explicit Script(std::uint64_t seed)
-      : chance_(seed), whole_ms_(seed % 2 == 0), both_(both(draw(chance_, whole_ms_))),
-        oracle_(both_.oracle), world_(both_.settings, kProcesses, roomy()) {}
+      : chance_(seed), whole_ms_(seed % 2 == 0), users_(seed % 4 < 2),
+        both_(both(draw(chance_, whole_ms_, users_))), oracle_(both_.oracle),
+        world_(both_.settings, kProcesses, roomy()) {
+    for (std::uint32_t i = 0; i < kProcesses; ++i) join(i);
+    if (users_ && chance_.one_in(2)) sick_ = chance_.below(kProcesses);
+  }
 
   void run(int steps) {
     for (int i = 0; i < steps && !testing::Test::HasFailure(); ++i) {
@@ -133,6 +142,7 @@ class Script {
   }
   std::int64_t transitions() const { return oracle_.transitions; }
   std::uint64_t hung() const { return hung_; }
+  std::int64_t local_faults() const { return oracle_.local_faults; }
 
  private:
   struct Running {
@@ -183,7 +193,9 @@ class Script {
     const Running call = running_[at];
     running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(at));
     const std::uint64_t dice = chance_.below(20);
-    const auto how = dice < 9    ? shm::Ended::Success
+    // One process may be sick alone: nearly all its calls fail, nearly all others go well.
+    const std::uint64_t well = sick_ == kProcesses ? 9 : call.process == sick_ ? 1 : 15;
+    const auto how = dice < well ? shm::Ended::Success
                      : dice < 17 ? shm::Ended::Failure
                      : dice < 19 ? shm::Ended::Ignored
                                  : shm::Ended::Cancelled;
@@ -218,6 +230,10 @@ class Script {
     oracle_.tick(world_.view().clock.now());
   }
 
+  void join(std::uint32_t process) {
+    oracle_.join(static_cast<int>(process), world_.row(process).index);
+  }
+
   void die() {
     const auto process = static_cast<std::uint32_t>(chance_.below(kProcesses));
     said_ << "process " << process << " dies";
@@ -230,6 +246,7 @@ class Script {
     }
     world_.revive(process);                          // ticks first
     oracle_.tick(world_.view().clock.now());
+    join(process);
   }
 
   void steer() {
@@ -244,15 +261,18 @@ class Script {
   }
 
   void reload() {
-    OracleSettings next = draw(chance_, whole_ms_);
-    // Most reloads change a threshold or a size, few the kind of the window.
-    if (!chance_.one_in(4)) {
+    OracleSettings next = draw(chance_, whole_ms_, users_);
+    // Most reloads change a threshold or a size, few the kind of the window. Where users have
+    // counts their turns stay as long as they were: the rules do not say what becomes of a turn
+    // that another size cuts.
+    if (users_ || !chance_.one_in(4)) {
       const OracleSettings drawn = next;
       next = both_.oracle;
       next.failure_ppm = drawn.failure_ppm < 0 ? next.failure_ppm : drawn.failure_ppm;
       next.minimum = drawn.minimum;
       next.wait_ns = drawn.wait_ns;
-      if (!next.time && !drawn.time) next.window = drawn.window;
+      if (!users_ && !next.time && !drawn.time) next.window = drawn.window;
+      next.min_users = drawn.min_users;
     }
     said_ << "reload";
     both_ = both(next);
@@ -276,6 +296,7 @@ class Script {
     EXPECT_EQ(info.window.failures, want.failures);
     EXPECT_EQ(info.window.slow, want.slow);
     hung_ += info.hanging;
+    if (users_) agree_on_users(info.now_ns);
     if (oracle_.state == BreakerOracle::HalfOpen) {
       EXPECT_EQ(info.probes_held, oracle_.held());
       EXPECT_EQ(info.probes.spent, oracle_.spent());
@@ -283,8 +304,32 @@ class Script {
     }
   }
 
+  void agree_on_users(std::int64_t now) {
+    shm::BreakerUserInfo found[shm::kBreakerUsers];
+    const std::size_t count = shm::read_breaker_users(world_.view(), world_.ref().index, found);
+    ASSERT_EQ(count, oracle_.users().size());
+    for (const auto& [process, want] : oracle_.users()) {
+      const auto at = std::find_if(found, found + count, [&](const shm::BreakerUserInfo& user) {
+        return user.row == want.order;
+      });
+      ASSERT_NE(at, found + count) << "process " << process;
+      const BreakerOracle::Window counts = oracle_.counts_of(want, now);
+      EXPECT_EQ(at->calls, counts.calls) << "process " << process;
+      EXPECT_EQ(at->failures, counts.failures) << "process " << process;
+      EXPECT_EQ(at->slow, counts.slow) << "process " << process;
+      EXPECT_EQ(at->run, want.run) << "process " << process;
+      EXPECT_EQ(at->open, want.open) << "process " << process;
+      EXPECT_EQ(at->probing, want.probing) << "process " << process;
+      EXPECT_EQ(at->attempts, want.attempts) << "process " << process;
+      EXPECT_EQ(at->deadline_ns, want.open ? want.deadline : at->deadline_ns)
+          << "process " << process;
+    }
+    EXPECT_EQ(world_.count(shm::BreakerCounter::LocalFaults), oracle_.local_faults);
+  }
+
   Chance chance_;
-  bool whole_ms_;
+  bool whole_ms_, users_;
+  std::uint64_t sick_ = kProcesses;  ///< the process that fails alone; kProcesses: none
   Both both_;
   BreakerOracle oracle_;
   BreakerWorld world_;
@@ -297,17 +342,20 @@ TEST(BreakerScript, AHundredThousandRandomStepsAgreeWithTheRules) {
   constexpr int kScripts = 200, kSteps = 1'000;
   std::int64_t transitions = 0;
   std::uint64_t hung = 0;
+  std::int64_t local_faults = 0;
   for (std::uint64_t seed = 1; seed <= kScripts && !HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Script script(seed);
     script.run(kSteps);
     transitions += script.transitions();
     hung += script.hung();
+    local_faults += script.local_faults();
   }
-  std::printf("%d scripts of %d steps, %ld transitions\n", kScripts, kSteps,
-              static_cast<long>(transitions));
+  std::printf("%d scripts of %d steps, %ld transitions, %ld openings for one user\n", kScripts,
+              kSteps, static_cast<long>(transitions), static_cast<long>(local_faults));
   EXPECT_GT(transitions, 5'000);
   EXPECT_GT(hung, 2'000U);
+  EXPECT_GT(local_faults, 200);
 }
 
 }  // namespace
