@@ -119,7 +119,7 @@ std::string take(Asker& asker, const Step& step) {
 
 class SameAnswers : public ::testing::TestWithParam<int> {};
 
-// covers: C007, C009, C011, C022, C088 (in memory, mapped, asked)
+// covers: C007, C009, C011, C022, C088 (in memory, mapped, socket)
 TEST_P(SameAnswers, WhicheverWayIsAsked) {
   const std::uint64_t seed = GetParam() == 0 ? 20'261'130 : std::random_device{}();
   SCOPED_TRACE(testing::Message() << "seed " << seed);

@@ -182,7 +182,7 @@ std::vector<Vector> all_vectors() {
 
 class Vectors : public ::testing::TestWithParam<Vector> {};
 
-// covers: V01-V35, V41-V55, V58-V64, V73, V74 (in memory, mapped)
+// covers: V01-V35, V41-V55, V58-V64, V73, V74 (in memory, mapped, socket)
 TEST_P(Vectors, Row) {
   const auto& [maker, group, row] = GetParam();
 
