@@ -38,9 +38,9 @@ std::optional<std::string> bytes_of(std::string_view hex) {
 json json_of(const Act& act) {
   json out{{"id", act.id},         {"do", name_of(act.kind)}, {"at", act.at_s},
            {"until", act.until_s}, {"who", act.who},          {"note", act.note}};
-  if (act.kind == ActKind::Breaker) {
+  if (is_about_breaker(act.kind)) {
     out["breaker"] = act.breaker;
-    out["state"] = rule::name_of(act.state);
+    if (act.kind == ActKind::Breaker) out["state"] = rule::name_of(act.state);
     return out;
   }
   out["limit"] = act.limit;
@@ -104,15 +104,16 @@ class Fields {
 Act read_act(Fields& fields) {
   Act act;
   act.id = fields.number("id");
-  act.kind = fields.word<ActKind, 4>(
-      "do", {ActKind::Ban, ActKind::Override, ActKind::Shadow, ActKind::Breaker});
+  act.kind = fields.word<ActKind, 6>("do", {ActKind::Ban, ActKind::Override, ActKind::Shadow,
+                                            ActKind::Breaker, ActKind::Auto, ActKind::Reset});
   act.at_s = fields.number("at");
   act.until_s = fields.number("until");
   act.who = fields.text("who");
   act.note = fields.text("note");
   if (act.id == 0) fields.wrong("id");
-  if (act.kind == ActKind::Breaker) {
+  if (is_about_breaker(act.kind)) {
     act.breaker = fields.text("breaker");
+    if (is_momentary(act.kind)) return act;
     const bool known = rule::state_named(fields.text("state"), act.state);
     if (!known || !is_by_hand(act.state)) fields.wrong("state");
     return act;
@@ -153,6 +154,8 @@ std::string_view name_of(ActKind kind) noexcept {
     case ActKind::Override: return "override";
     case ActKind::Shadow: return "shadow";
     case ActKind::Breaker: return "breaker";
+    case ActKind::Auto: return "auto";
+    case ActKind::Reset: return "reset";
   }
   return "?";
 }
@@ -162,6 +165,7 @@ std::string_view name_of(EndKind how) noexcept {
     case EndKind::Undone: return "undone";
     case EndKind::Replaced: return "replaced";
     case EndKind::Expired: return "expired";
+    case EndKind::Done: return "done";
   }
   return "?";
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A manual act that lasts: a ban, an override, a limit set to shadow, a breaker put into a state by
-// hand. And the line it is written as in the journal.
+// A manual act: one that lasts (a ban, an override, a limit set to shadow, a breaker put into a
+// state by hand), or one that is over at once (a breaker set free or reset), kept for who asks
+// later. And the line it is written as in the journal.
 //
 //   CRC32C-of-the-rest SPACE JSON \n          one act, or one end of an act, a line
 //   {"id":7,"do":"ban","limit":"login","key":"6d616c","at":1767225600,"until":0,"who":"uid 0",
 //    "note":"scraping"}
 //   {"id":8,"do":"breaker","breaker":"fraud","state":"FORCED_OPEN","at":1767225600,"until":0,
 //    "who":"uid 0","note":"their maintenance"}
+//   {"id":9,"do":"reset","breaker":"fraud","at":1767225600,"until":0,"who":"uid 0","note":"mended"}
 //   {"end":7,"how":"undone","at":1767229200,"who":"uid 0"}
 // Keys are written in hexadecimal: they are any bytes. Times are seconds of the calendar
 // (1970-01-01 UTC), since the segment's clock does not outlive a boot. `until` 0: until undone.
@@ -25,7 +27,7 @@
 
 namespace cutwater::server {
 
-enum class ActKind : std::uint8_t { Ban, Override, Shadow, Breaker };
+enum class ActKind : std::uint8_t { Ban, Override, Shadow, Breaker, Auto, Reset };
 
 /// Bytes of one line, its end included; a longer one is damage.
 inline constexpr std::size_t kMaxJournalLine = 16384;
@@ -33,8 +35,8 @@ inline constexpr std::size_t kMaxJournalLine = 16384;
 struct Act {
   std::uint64_t id = 0;              ///< grows by one; 0 = not written yet
   ActKind kind = ActKind::Ban;
-  std::string limit;                 ///< its name; of ActKind::Breaker empty
-  std::string breaker = {};          ///< Breaker: its name
+  std::string limit;                 ///< its name; empty where it is about a breaker
+  std::string breaker = {};          ///< Breaker, Auto, Reset: its name
   rule::BreakerState state = rule::BreakerState::ForcedOpen;   ///< Breaker: FORCED_OPEN, DISABLED
                                                                ///< or METRICS_ONLY
   std::string key = {};              ///< Ban, Override
@@ -50,7 +52,8 @@ struct Act {
   friend bool operator==(const Act&, const Act&) = default;
 };
 
-enum class EndKind : std::uint8_t { Undone, Replaced, Expired };
+/// Done: it was over at once, and no line says so.
+enum class EndKind : std::uint8_t { Undone, Replaced, Expired, Done };
 
 struct ActEnd {
   std::uint64_t id = 0;
@@ -63,9 +66,16 @@ struct ActEnd {
 
 using JournalEntry = std::variant<Act, ActEnd>;
 
+/// Over at once: such an act never stands, and nothing undoes it.
+inline bool is_momentary(ActKind kind) noexcept {
+  return kind == ActKind::Auto || kind == ActKind::Reset;
+}
+inline bool is_about_breaker(ActKind kind) noexcept {
+  return kind == ActKind::Breaker || is_momentary(kind);
+}
 /// The name of the limit or breaker it is about.
 inline const std::string& subject_of(const Act& act) noexcept {
-  return act.kind == ActKind::Breaker ? act.breaker : act.limit;
+  return is_about_breaker(act.kind) ? act.breaker : act.limit;
 }
 /// True for the states that only a hand brings about, and that last.
 inline bool is_by_hand(rule::BreakerState state) noexcept {
@@ -73,7 +83,8 @@ inline bool is_by_hand(rule::BreakerState state) noexcept {
          state == rule::BreakerState::MetricsOnly;
 }
 
-/// "ban", "override", "shadow", "breaker"; "undone", "replaced", "expired".
+/// "ban", "override", "shadow", "breaker", "auto", "reset"; "undone", "replaced", "expired",
+/// "done".
 std::string_view name_of(ActKind kind) noexcept;
 std::string_view name_of(EndKind how) noexcept;
 

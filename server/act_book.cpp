@@ -5,9 +5,21 @@
 
 namespace cutwater::server {
 
+std::string_view name_of(Saving saving) noexcept {
+  switch (saving) {
+    case Saving::Saved: return "saved";
+    case Saving::Pending: return "pending";
+    case Saving::Failed: return "failed";
+  }
+  return "?";
+}
+
 void ActBook::replay(const JournalEntry& entry) {
   if (const auto* act = std::get_if<Act>(&entry)) {
     last_id_ = std::max(last_id_, act->id);
+    if (is_momentary(act->kind)) {
+      return remember(*act, {act->id, EndKind::Done, act->at_s, act->who});
+    }
     standing_[act->id] = *act;
     return;
   }
@@ -31,6 +43,12 @@ Result<std::vector<JournalEntry>> ActBook::begin(Act act) {
   standing_.emplace(act.id, act);
   out.emplace_back(std::move(act));
   return out;
+}
+
+JournalEntry ActBook::moment(Act act) {
+  act.id = ++last_id_;
+  remember(act, {act.id, EndKind::Done, act.at_s, act.who});
+  return act;
 }
 
 std::optional<ActEnd> ActBook::end(std::uint64_t id, EndKind how, std::uint64_t at_s,
@@ -68,15 +86,54 @@ const Act* ActBook::find(ActKind kind, std::string_view subject, std::string_vie
 
 const EndedAct* ActBook::last_ended(std::string_view breaker) const {
   for (auto at = ended_.rbegin(); at != ended_.rend(); ++at) {
-    if (at->act.kind == ActKind::Breaker && at->act.breaker == breaker) return &*at;
+    if (is_about_breaker(at->act.kind) && at->act.breaker == breaker) return &*at;
   }
   return nullptr;
 }
 
 void ActBook::close(std::map<std::uint64_t, Act>::iterator at, ActEnd end) {
-  ended_.push_back({std::move(at->second), std::move(end)});
+  Act act = std::move(at->second);
   standing_.erase(at);
-  if (ended_.size() > kMaxEnded) ended_.pop_front();
+  remember(std::move(act), std::move(end));
+}
+
+void ActBook::remember(Act act, ActEnd end) {
+  ended_.push_back({std::move(act), std::move(end)});
+  if (ended_.size() <= kMaxEnded) return;
+  unsaved_.erase(ended_.front().act.id);
+  ended_.pop_front();
+}
+
+void ActBook::set_saving(const std::vector<std::uint64_t>& ids, Saving saving) {
+  for (const std::uint64_t id : ids) {
+    const auto about = [id](const EndedAct& ended) { return ended.act.id == id; };
+    const bool known =
+        standing_.contains(id) || std::any_of(ended_.rbegin(), ended_.rend(), about);
+    if (saving == Saving::Saved || !known) {
+      unsaved_.erase(id);
+    } else {
+      unsaved_[id] = saving;
+    }
+  }
+}
+
+void ActBook::all_saved_anew() {
+  std::erase_if(unsaved_, [](const auto& entry) { return entry.second == Saving::Failed; });
+}
+
+Saving ActBook::saving(std::uint64_t id) const {
+  const auto at = unsaved_.find(id);
+  return at == unsaved_.end() ? Saving::Saved : at->second;
+}
+
+std::vector<JournalEntry> ActBook::entries() const {
+  std::vector<JournalEntry> out;
+  for (const EndedAct& ended : ended_) {
+    out.emplace_back(ended.act);
+    if (!is_momentary(ended.act.kind)) out.emplace_back(ended.end);
+  }
+  for (const auto& [id, act] : standing_) out.emplace_back(act);
+  return out;
 }
 
 }  // namespace cutwater::server

@@ -37,9 +37,9 @@ wire::Value row_of(const shm::View& view, const Act& act,
   wire::Value row;
   row.set("id", act.id);
   row.set("do", name_of(act.kind));
-  if (act.kind == ActKind::Breaker) {
+  if (is_about_breaker(act.kind)) {
     row.set("breaker", act.breaker);
-    row.set("to", rule::name_of(act.state));
+    if (act.kind == ActKind::Breaker) row.set("to", rule::name_of(act.state));
     set_times(row, act);
     return row;
   }
@@ -62,9 +62,10 @@ wire::Value row_of(const shm::View& view, const Act& act,
   return row;
 }
 
-/// How it ended, or that it stands.
-void set_end(wire::Value& row, const ActEnd* end) {
+/// How it ended, or that it stands; and whether the disk knows.
+void set_end(wire::Value& row, const ActEnd* end, Saving saving) {
   row.set("state", end == nullptr ? "stands" : name_of(end->how));
+  row.set("saved", name_of(saving));
   if (end == nullptr) return;
   row.set("ended_s", end->at_s);
   row.set("ended_by", end->who);
@@ -96,12 +97,12 @@ rows::Rows journal_rows(const shm::View& view, const ActBook& book,
   std::map<std::uint64_t, wire::Value> by_id;
   for (const auto& [id, act] : book.standing()) {
     wire::Value row = row_of(view, act, limits);
-    set_end(row, nullptr);
+    set_end(row, nullptr, book.saving(id));
     by_id.emplace(id, std::move(row));
   }
   for (const EndedAct& ended : book.ended()) {
     wire::Value row = row_of(view, ended.act, limits);
-    set_end(row, &ended.end);
+    set_end(row, &ended.end, book.saving(ended.act.id));
     by_id.emplace(ended.act.id, std::move(row));
   }
   rows::Rows out;
@@ -112,13 +113,13 @@ rows::Rows journal_rows(const shm::View& view, const ActBook& book,
 wire::Value breaker_act_row(const shm::View& view, const ActBook& book, std::string_view breaker) {
   if (const Act* act = book.find(ActKind::Breaker, breaker, {})) {
     wire::Value row = row_of(view, *act, {});
-    set_end(row, nullptr);
+    set_end(row, nullptr, book.saving(act->id));
     return row;
   }
   const EndedAct* ended = book.last_ended(breaker);
   if (ended == nullptr) return {};
   wire::Value row = row_of(view, ended->act, {});
-  set_end(row, &ended->end);
+  set_end(row, &ended->end, book.saving(ended->act.id));
   return row;
 }
 
@@ -128,7 +129,7 @@ wire::Value key_act_row(const shm::View& view, const ActBook& book,
   for (const ActKind kind : {ActKind::Ban, ActKind::Override}) {
     if (const Act* act = book.find(kind, limit, key)) {
       wire::Value row = row_of(view, *act, limits);
-      set_end(row, nullptr);
+      set_end(row, nullptr, book.saving(act->id));
       return row;
     }
   }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // READ rows about what was set by hand or for single keys.
 //
-//   journal    id do limit key? count? period_ns? burst? on? (of a breaker: breaker to) at_s
-//              until_s who note state (stands, undone, replaced, expired) ended_s? ended_by?; by id
+//   journal    id do limit key? count? period_ns? burst? on? (of a breaker: breaker to?) at_s
+//              until_s who note state (stands, undone, replaced, expired, done) saved
+//              (saved, pending, failed) ended_s? ended_by?; by id
 //   overrides  limit key pattern kind (bucket, unlimited, blocked) windows until_s note origin
 //              (configuration, act) act?; by limit
 // Keys appear as the limit's show-keys allows: as they are (control characters replaced), as the

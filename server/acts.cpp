@@ -244,22 +244,94 @@ void Acts::publish_then(Change change, Note noted, std::string text, Done done) 
       });
 }
 
+namespace {
+
+std::vector<std::uint64_t> ids_of(const std::vector<JournalEntry>& entries) {
+  std::vector<std::uint64_t> out;
+  for (const JournalEntry& entry : entries) {
+    const Act* act = std::get_if<Act>(&entry);
+    out.push_back(act != nullptr ? act->id : std::get<ActEnd>(entry).id);
+  }
+  return out;
+}
+
+/// The one that begins by these entries and stands; 0: none.
+std::uint64_t act_begun(const std::vector<JournalEntry>& entries) {
+  for (const JournalEntry& entry : entries) {
+    const Act* act = std::get_if<Act>(&entry);
+    if (act != nullptr && !is_momentary(act->kind)) return act->id;
+  }
+  return 0;
+}
+
+}  // namespace
+
 void Acts::save(const std::vector<JournalEntry>& entries, std::string text, Done done) {
-  journal_->append(entries, [text = std::move(text), done](const Result<void>& saved) {
-    if (saved) return done({wire::kSteerDone, text});
-    done({wire::kSteerDone, text + "; NOT saved (" + saved.error().text() +
-                                "): it may not come back when the daemon starts again"});
+  const std::vector<std::uint64_t> ids = ids_of(entries);
+  book_.set_saving(ids, Saving::Pending);
+  ActVerdict verdict{wire::kSteerDone, std::move(text), act_begun(entries), wire::kSteerSaved};
+  // Whichever comes first answers: the disk, or the end of our patience with it.
+  auto answer = std::make_shared<Done>(std::move(done));
+  const auto say = [answer](const ActVerdict& said) {
+    if (const Done once = std::exchange(*answer, nullptr)) once(said);
+  };
+  const auto on_disk = [this, ids, verdict, say](const Result<void>& outcome) {
+    saved(ids, outcome);
+    ActVerdict said = verdict;
+    if (!outcome) {
+      said.saved = wire::kSteerNotSaved;
+      said.text += "; NOT saved (" + outcome.error().text() +
+                   "): it may not come back when the daemon starts again";
+    }
+    say(said);
+  };
+  journal_->append(entries, on_disk, [verdict, say] {
+    ActVerdict said = verdict;
+    said.saved = wire::kSteerSavePending;
+    said.text += fmt::format("; in force, but the disk of the journal has not answered for {} ms: "
+                             "`cutwaterctl journal list` shows when it is saved",
+                             Journal::kPatience.count());
+    say(said);
   });
-  if (!journal_->wants_rewrite(book_.standing().size())) return;
-  std::vector<JournalEntry> all;
-  for (const auto& [id, act] : book_.standing()) all.emplace_back(act);
-  journal_->rewrite(all);
+  if (journal_->wants_rewrite(book_.standing().size())) write_anew();
+}
+
+/// The disk answered. Said in the log when that changes, not for each line.
+void Acts::saved(const std::vector<std::uint64_t>& ids, const Result<void>& outcome) {
+  book_.set_saving(ids, outcome ? Saving::Saved : Saving::Failed);
+  if (outcome || journal_->path().empty()) return;
+  if (fault_.empty()) {
+    log_.error("journal {}: {}; acts hold and are not saved, tried again every {} s",
+               journal_->path(), outcome.error().text(), kRetrySeconds);
+    seconds_to_retry_ = kRetrySeconds;
+  }
+  fault_ = outcome.error().text();
+}
+
+void Acts::write_anew() {
+  if (std::exchange(writes_anew_, true)) return;
+  journal_->rewrite(book_.entries(), [this](const Result<void>& outcome) {
+    writes_anew_ = false;
+    if (!outcome) {
+      if (fault_.empty()) seconds_to_retry_ = kRetrySeconds;
+      fault_ = outcome.error().text();
+      return;
+    }
+    book_.all_saved_anew();
+    if (fault_.empty()) return;
+    log_.info("journal {}: written anew, what could not be saved is", journal_->path());
+    fault_.clear();
+  });
 }
 
 void Acts::tick() {
   const std::vector<JournalEntry> ended = book_.expire(memory_->unix_now_s());
   if (shm::clear_bans(memory_->view())) announce();
   look_at_breakers(kBreakersPerTick);
+  if (!fault_.empty() && seconds_to_retry_ > 0 && --seconds_to_retry_ == 0) {
+    seconds_to_retry_ = kRetrySeconds;
+    write_anew();
+  }
   if (ended.empty()) return;
   bool published = false;
   for (const JournalEntry& entry : ended) {

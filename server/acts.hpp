@@ -9,7 +9,10 @@
 //                                           in force again where the breaker began anew
 // An operator's act wins over the configuration for the same key. An act for a limit that the
 // configuration does not have (any more) stands without effect until the limit is back.
-// Order: in force first, then on the disk, then answered; the answer says when it is not saved.
+// Order: in force first, then on the disk, then answered. A disk that fails or takes longer than
+// Journal::kPatience delays no answer: it says that the act is in force and not saved (yet). What
+// failed is tried again every kRetrySeconds, all of the journal anew; `journal list` and `doctor`
+// show it until then.
 // Bounds: ActBook's. Thread safety: the loop's thread.
 #pragma once
 #include <functional>
@@ -38,10 +41,15 @@ std::vector<rule::LimitSettings> with_acts(const std::vector<rule::LimitSettings
 struct ActVerdict {
   std::uint16_t code = wire::kSteerDone;
   std::string text;
+  std::uint64_t act = 0;               ///< that stands by it now; 0: none
+  std::uint8_t saved = wire::kSteerNothingToSave;
 };
 
 class Acts {
  public:
+  /// Seconds between two attempts to save what could not be saved.
+  static constexpr std::uint64_t kRetrySeconds = 2;
+
   using Done = std::function<void(ActVerdict)>;
   /// Publishes these limits as soon as it can be, or says why not (Reloader::republish).
   using Publish = std::function<void(std::function<std::vector<rule::LimitSettings>()> limits,
@@ -68,8 +76,9 @@ class Acts {
                     Done done);
   void undo(std::uint64_t id, const std::string& who, Done done);
 
-  /// One breaker by hand: ForceOpen, Disable and MetricsOnly last and are journalled; Auto and
-  /// Reset end them. `for_ns` 0: until undone.
+  /// One breaker by hand: ForceOpen, Disable and MetricsOnly last; Auto and Reset end them and are
+  /// over at once. All are journalled, but an Auto that changes nothing and has no note. `for_ns`
+  /// 0: until undone.
   struct BreakerAct {
     shm::Steer what = shm::Steer::ForceOpen;
     std::string breaker, who, note;
@@ -90,6 +99,8 @@ class Acts {
   void put_bans();
 
   const ActBook& book() const noexcept { return book_; }
+  /// Why the last lines could not be saved; empty: they were.
+  const std::string& journal_fault() const noexcept { return fault_; }
   const Journal& journal() const noexcept { return *journal_; }
 
  private:
@@ -101,10 +112,13 @@ class Acts {
   };
   void publish_then(Change change, Note noted, std::string text, Done done);
   void save(const std::vector<JournalEntry>& entries, std::string text, Done done);
+  void saved(const std::vector<std::uint64_t>& ids, const Result<void>& outcome);
+  void write_anew();
   void end_act(const Act& act, const std::string& who, Done done);
   void end_breaker_act(const Act& act, const std::string& who, Done done);
   void hold_breaker(const BreakerAct& act, shm::BreakerRef ref, Done done);
   void free_breaker(const BreakerAct& act, shm::BreakerRef ref, Done done);
+  JournalEntry moment_of(const BreakerAct& act);
   bool reapply(const Act& act, shm::BreakerRef ref, std::uint64_t now_s);
   bool was_breaker(std::uint64_t id) const;
   /// Finding a breaker goes through all names: so many a second.
@@ -116,14 +130,18 @@ class Acts {
   bool known_limit(const std::string& name) const;
 
   Log& log_;
-  std::unique_ptr<Journal> journal_;
   ActBook book_;
+  std::string fault_;                  // of the journal; empty: what was handed over is saved
+  std::uint64_t seconds_to_retry_ = 0;
+  bool writes_anew_ = false;           // and the disk has not answered yet
   std::set<std::uint64_t> placed_;     // ids of bans that have an entry in the table
   std::uint64_t last_looked_ = 0;      // act of a breaker that was looked at last; 0 = none
   Memory* memory_ = nullptr;
   const Running* running_ = nullptr;
   Publish publish_;
   std::function<void()> announced_;
+  // Last: it ends first, and what it still writes is told to nobody.
+  std::unique_ptr<Journal> journal_;
 };
 
 }  // namespace cutwater::server

@@ -126,10 +126,24 @@ void Acts::free_breaker(const BreakerAct& by, shm::BreakerRef ref, Done done) {
     text += "decides by itself again: it is CLOSED, its window empty";
   }
   if (steered == shm::Steered::Done) note_breaker(by.breaker, word_of(by.what));
-  const Act* standing = book_.find(ActKind::Breaker, by.breaker, {});
-  if (standing == nullptr) return done({wire::kSteerDone, std::move(text)});
-  const auto end = book_.end(standing->id, EndKind::Undone, memory_->unix_now_s(), by.who);
-  save({*end}, std::move(text), std::move(done));
+  std::vector<JournalEntry> entries;
+  if (const Act* standing = book_.find(ActKind::Breaker, by.breaker, {})) {
+    const auto end = book_.end(standing->id, EndKind::Undone, memory_->unix_now_s(), by.who);
+    entries.emplace_back(*end);
+  }
+  if (steered == shm::Steered::Done || !by.note.empty()) entries.push_back(moment_of(by));
+  if (entries.empty()) return done({wire::kSteerDone, std::move(text)});
+  save(entries, std::move(text), std::move(done));
+}
+
+JournalEntry Acts::moment_of(const BreakerAct& by) {
+  Act act;
+  act.kind = by.what == shm::Steer::Auto ? ActKind::Auto : ActKind::Reset;
+  act.breaker = by.breaker;
+  act.at_s = memory_->unix_now_s();
+  act.who = by.who;
+  act.note = by.note;
+  return book_.moment(std::move(act));
 }
 
 void Acts::end_breaker_act(const Act& act, const std::string& who, Done done) {

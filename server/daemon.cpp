@@ -267,6 +267,8 @@ void Daemon::Parts::add_status(wire::Value& row) {
   row.set("journal", acts->journal().path());
   if (acts->journal().path().empty()) row.set("journal_why_not", acts->journal().why_not());
   row.set("manual_acts", acts->book().standing().size());
+  row.set("acts_unsaved", acts->book().unsaved());
+  if (!acts->journal_fault().empty()) row.set("journal_fault", acts->journal_fault());
 }
 
 asio::awaitable<void> Daemon::Parts::tick() {

@@ -185,18 +185,38 @@ void Journal::start() {
   thread_ = std::thread([this, alive = std::weak_ptr<bool>(alive_)] { run(alive); });
 }
 
-void Journal::append(const std::vector<JournalEntry>& entries, Done done) {
+void Journal::append(const std::vector<JournalEntry>& entries, Done done, Pending pending) {
   lines_ += entries.size();
+  if (pending && !path_.empty()) done = with_patience(std::move(done), std::move(pending));
   hand_over({lines_of(entries), false, std::move(done)});
+}
+
+/// `done`, which calls off a timer that would say `pending`.
+Journal::Done Journal::with_patience(Done done, Pending pending) {
+  struct Waiting {
+    asio::steady_timer timer;
+    bool told = false;
+  };
+  auto waiting = std::make_shared<Waiting>(Waiting{asio::steady_timer(loop_, kPatience)});
+  waiting->timer.async_wait([weak = std::weak_ptr<Waiting>(waiting), pending = std::move(pending),
+                             alive = std::weak_ptr<bool>(alive_)](const std::error_code& error) {
+    const auto mine = weak.lock();
+    if (!error && mine && !mine->told && !alive.expired()) pending();
+  });
+  return [waiting, done = std::move(done)](const Result<void>& saved) {
+    waiting->told = true;
+    waiting->timer.cancel();
+    done(saved);
+  };
 }
 
 bool Journal::wants_rewrite(std::size_t standing) const noexcept {
   return !path_.empty() && lines_ > standing + kLinesBeforeCompaction;
 }
 
-void Journal::rewrite(const std::vector<JournalEntry>& entries) {
+void Journal::rewrite(const std::vector<JournalEntry>& entries, Done done) {
   lines_ = entries.size();
-  hand_over({lines_of(entries), true, [](const Result<void>&) {}});
+  hand_over({lines_of(entries), true, std::move(done)});
 }
 
 void Journal::hand_over(Job job) {

@@ -6,7 +6,8 @@
 // $XDG_STATE_HOME/cutwater/NAME that can be had; made 0700, ours, no links followed at the end. The
 // file is locked for the daemon's life: two daemons never write one journal.
 // Who writes: a thread of its own; the loop hands lines over and hears later. When a disk is full
-// or gone, acts hold all the same, and the answer says that they are not saved.
+// or gone, acts hold all the same, and the answer says that they are not saved; when it is slow,
+// the loop hears after kPatience that it is not there yet, and later how it ended.
 // Damage: a last line that was cut by a crash is dropped. Any other unreadable line is skipped and
 // told; the file is kept as `journal.bad` then and written anew from what could be read.
 // Removed or replaced under a running daemon: found at the next act, which writes all of it anew;
@@ -17,6 +18,7 @@
 // kMaxQueued lines wait.
 // Thread safety: the loop's thread; `Done` is called there.
 #pragma once
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -62,14 +64,19 @@ class Journal {
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 
+  /// Below the second that a question of `cutwaterctl` may take, so that it hears of a slow disk.
+  static constexpr std::chrono::milliseconds kPatience{500};
+
   /// Ok: it is on the disk. Called once, from the loop, in the order of the appends.
   using Done = std::function<void(const Result<void>&)>;
+  /// Called at most once, before `done`, when the disk takes longer than kPatience.
+  using Pending = std::function<void()>;
   /// One group of lines: all of them, or (after a crash in between) the first ones.
-  void append(const std::vector<JournalEntry>& entries, Done done);
+  void append(const std::vector<JournalEntry>& entries, Done done, Pending pending = {});
   /// True when so many lines do not stand any more that rewrite() is due.
   bool wants_rewrite(std::size_t standing) const noexcept;
-  /// The file becomes exactly these entries.
-  void rewrite(const std::vector<JournalEntry>& entries);
+  /// The file becomes exactly these entries; what was appended before is part of it or gone.
+  void rewrite(const std::vector<JournalEntry>& entries, Done done);
 
   /// Path of the file, or empty: nothing is saved. `why_not`: for answers.
   const std::string& path() const noexcept { return path_; }
@@ -91,6 +98,7 @@ class Journal {
   Result<void> put_back(const struct stat& ours, const std::string& more);
   Result<void> write_anew(const std::string& bytes);
   void hand_over(Job job);
+  Done with_patience(Done done, Pending pending);
 
   asio::io_context& loop_;
   std::string path_, why_not_;

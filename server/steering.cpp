@@ -179,7 +179,7 @@ wire::SteerAnswer Steering::change_key(const wire::Steer& asked, const std::stri
 void Steering::act(const wire::Steer& asked, const std::string& who, Answer answer) {
   const auto done = [this, answer, who, verb = asked.verb](const ActVerdict& verdict) {
     log_.info("{}: {}: {}", who, verb, verdict.code == wire::kSteerDone ? "done" : "refused");
-    answer(say(verdict.code, verdict.text));
+    answer(say(verdict));
   };
   const auto invalid = [&](std::string text) {
     answer(say(wire::kSteerInvalid, asked.verb + ": " + std::move(text)));
@@ -233,7 +233,7 @@ void Steering::act_on_breaker(shm::Steer what, const wire::Steer& asked, const s
                             name = *asked.name](const ActVerdict& verdict) {
     log_.info("{}: {} {}: {}", who, verb, name,
               verdict.code == wire::kSteerDone ? "done" : "refused");
-    answer(say(verdict.code, verdict.text));
+    answer(say(verdict));
   });
 }
 
@@ -272,6 +272,13 @@ wire::SteerAnswer Steering::step_clock(const wire::Steer& asked) {
                fmt::format("clock.step: never backwards; it stands at {} ns", now));
   }
   return say(wire::kSteerDone, std::to_string(shm::step_clock(view, target)));
+}
+
+wire::SteerAnswer Steering::say(const ActVerdict& verdict) const {
+  wire::SteerAnswer out = say(verdict.code, verdict.text);
+  out.act = verdict.act;
+  out.saved = verdict.saved;
+  return out;
 }
 
 wire::SteerAnswer Steering::say(std::uint16_t code, std::string text) const {

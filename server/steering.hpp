@@ -7,8 +7,8 @@
 //   limit.drain name key       the tokens there now are spent; a debt stays a debt
 //   limit.credit name key {n}  n tokens more, at most a full bucket; outside P1
 //   limit.ban, unban, override, shadow, journal.undo       acts that last: acts.hpp
-//   breaker.force-open, disable, metrics-only, auto, reset (with breaker. in front)  name; for_ns
-//                              and note of the first three: acts.hpp
+//   breaker.force-open, disable, metrics-only, auto, reset (with breaker. in front)  name, note;
+//                              for_ns of the first three: acts.hpp
 //   log.level {level}          until the next change of `log` by a reload
 //   clock.step {to_ns}         stepped segments only, never backwards: else code 5. The text of the
 //                              answer is the clock's value, in decimal
@@ -49,6 +49,7 @@ class Steering {
   wire::SteerAnswer change_key(const wire::Steer& asked, const std::string& who);
   wire::SteerAnswer step_clock(const wire::Steer& asked);
   wire::SteerAnswer set_level(const wire::Steer& asked, const std::string& who);
+  wire::SteerAnswer say(const ActVerdict& verdict) const;
   wire::SteerAnswer say(std::uint16_t code, std::string text) const;
 
   Memory& memory_;

@@ -110,7 +110,7 @@ Exit run_config_reload(const Settings& settings, bool dry) {
 
 namespace {
 
-/// `shadow off`, `override 9/s burst 9`, `ban`, `FORCED_OPEN`.
+/// `shadow off`, `override 9/s burst 9`, `ban`, `FORCED_OPEN`, `reset`.
 std::string act_text(const wire::Value& row) {
   if (row.find("to") != nullptr) return escape_short(text_at(row, "to"));
   std::string text = escape_short(text_at(row, "do"));
@@ -122,6 +122,19 @@ std::string act_text(const wire::Value& row) {
                              std::to_string(number_at(row, "burst"));
   }
   return text;
+}
+
+}  // namespace
+
+namespace {
+
+/// `stands`, `undone`; and what a reboot would not know of.
+Table::Cell state_cell(const wire::Value& row) {
+  const std::string state = escape_short(text_at(row, "state"));
+  const std::string saved = text_at(row, "saved");
+  if (saved == "pending") return {state + ", being saved", Tone::Warn};
+  if (saved == "failed") return {state + ", NOT saved", Tone::Bad};
+  return {state.empty() ? "-" : state, Tone::Plain};
 }
 
 }  // namespace
@@ -149,7 +162,7 @@ Exit run_journal_list(const Settings& settings) {
     };
     const std::uint64_t until = number_at(row, "until_s");
     const bool breaker = row.find("breaker") != nullptr;
-    table.add({std::to_string(number_at(row, "id")), shown("state"), act_text(row),
+    table.add({std::to_string(number_at(row, "id")), state_cell(row), act_text(row),
                breaker ? "breaker " + shown("breaker") : "limit " + shown("limit"), shown("key"),
                until == 0 ? "-" : moment_text(until), shown("who"), shown("note")});
   }

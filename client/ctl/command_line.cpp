@@ -24,12 +24,16 @@ CLI::App& on_key(CLI::App& added, Line& line) {
   return added;
 }
 
+void noted(CLI::App& added, Line& line) {
+  added.add_option("--note", line.act.note, "why; shown to whoever looks, at most 256 bytes")
+      ->type_name("TEXT");
+}
+
 /// An act that lasts: --for and --note.
 void lasting(CLI::App& added, Line& line) {
   added.add_option("--for", line.hold, "how long, such as 10m; without it until undone")
       ->type_name("DURATION");
-  added.add_option("--note", line.act.note, "why; shown to whoever looks, at most 256 bytes")
-      ->type_name("TEXT");
+  noted(added, line);
 }
 
 void add_limit_acts(CLI::App& limit, Line& line) {
@@ -105,7 +109,7 @@ void add_limit(CLI::App& app, Line& line) {
   add_limit_acts(limit, line);
 }
 
-/// An act by hand on a breaker: NAME, and --for and --note where it lasts.
+/// An act by hand on a breaker: NAME, --note, and --for where it lasts.
 void add_breaker_act(CLI::App& breaker, Line& line, const char* name, std::string_view verb,
                      const char* help) {
   const bool lasts = verb != wire::kVerbBreakerAuto && verb != wire::kVerbBreakerReset;
@@ -116,7 +120,11 @@ void add_breaker_act(CLI::App& breaker, Line& line, const char* name, std::strin
     return run_breaker_steer(line.settings, line.hand);
   });
   act.add_option("NAME", line.hand.breaker, "of the breaker")->required();
-  if (lasts) lasting(act, line);
+  if (lasts) {
+    lasting(act, line);
+  } else {
+    noted(act, line);
+  }
 }
 
 void add_breaker(CLI::App& app, Line& line) {

@@ -50,6 +50,16 @@ void about_daemon(const Facts& facts, Findings& out) {
                        "the disk is full",
                    "mend the reader of the log, or raise log.queue"});
   }
+  const std::string fault = text_at(facts.status, "journal_fault");
+  if (!fault.empty()) {
+    out.push_back({true, "journal",
+                   std::to_string(number_at(facts.status, "acts_unsaved")) +
+                       " manual acts are in force and not on the disk: " +
+                       escape_short(text_at(facts.status, "journal"), 256) + ": " +
+                       escape_short(fault, 256),
+                   "mend or empty that disk; the daemon tries again every 2 s, and `cutwaterctl "
+                   "journal list` shows what is not saved"});
+  }
   const std::string unsaved = text_at(facts.status, "journal_why_not");
   if (!unsaved.empty()) {
     // What somebody chose is worth knowing, what did not work is bad.

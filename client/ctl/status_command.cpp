@@ -51,6 +51,12 @@ std::string heading(const wire::Value& status, const Look& look, bool colour) {
                     " claims");
   line("clients", count(status, "clients") + " of " + count(status, "rows") + " rows");
   line("stripes", count(status, "stripes_used") + " of " + count(status, "stripes"));
+  const std::string fault = text_at(status, "journal_fault");
+  if (!fault.empty()) {
+    line("journal", toned(count(status, "acts_unsaved") + " acts in force and NOT saved: " +
+                              escape_short(fault, 256),
+                          Tone::Bad, colour));
+  }
   line("no place", count(status, "no_place"));
   line("damage", count(status, "damage"));
   return out;

@@ -14,9 +14,41 @@ Result<wire::SteerAnswer> ask(const Settings& settings, const wire::Steer& messa
   if (!link) return link.error();
   auto answer = link->connection.steer(message, client::Deadline::in(patience));
   if (!answer && answer.error().code() == Errc::Timeout) {
-    return Error{Errc::Timeout, answer.error().text() + "; it may still be carried out"};
+    return Error{Errc::Timeout,
+                 answer.error().text() +
+                     "; it may be in force all the same: `cutwaterctl journal list` shows the acts "
+                     "that stand, and a longer --timeout waits longer"};
   }
   return answer;
+}
+
+const char* saved_word(std::uint8_t saved) {
+  switch (saved) {
+    case wire::kSteerSaved:
+      return "saved";
+    case wire::kSteerSavePending:
+      return "pending";
+    case wire::kSteerNotSaved:
+      return "failed";
+    default:
+      return nullptr;
+  }
+}
+
+Exit print_done(const Settings& settings, const wire::SteerAnswer& answer,
+                const std::string& done) {
+  wire::Value document;
+  document.set("done", true);
+  document.set("text", answer.text);
+  document.set("generation", answer.generation);
+  if (answer.act != 0) document.set("act", answer.act);
+  if (const char* saved = saved_word(answer.saved)) document.set("saved", saved);
+  std::string text = answer.text.empty() ? done : escape_lines(answer.text);
+  if (answer.act != 0) {
+    const std::string id = std::to_string(answer.act);
+    text += "\nact " + id + ": `cutwaterctl journal undo " + id + "` ends it";
+  }
+  return print(settings, document, text + '\n');
 }
 
 }  // namespace
@@ -25,14 +57,7 @@ Exit steer(const Settings& settings, const wire::Steer& message, const std::stri
            Nanos patience) {
   const auto answer = ask(settings, message, patience);
   if (!answer) return complain(settings, answer.error());
-  if (answer->code == wire::kSteerDone) {
-    wire::Value document;
-    document.set("done", true);
-    document.set("text", answer->text);
-    document.set("generation", answer->generation);
-    return print(settings, document,
-                 (answer->text.empty() ? done : escape_lines(answer->text)) + '\n');
-  }
+  if (answer->code == wire::kSteerDone) return print_done(settings, *answer, done);
   const std::string text = answer->text.empty()
                                ? "refused with code " + std::to_string(answer->code)
                                : escape_lines(answer->text);

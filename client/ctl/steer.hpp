@@ -11,7 +11,9 @@
 
 namespace cutwater::ctl {
 
-/// Sends it and prints the daemon's text, or `done` when it said nothing. A refusal goes to
+/// Sends it and prints the daemon's text, or `done` when it said nothing, and the id of an act that
+/// stands by it. As JSON: done, text, generation; act where one stands; saved (saved, pending,
+/// failed) where a reboot matters. In force and not saved is still Exit::Ok. A refusal goes to
 /// standard error with its exit code (ctl/exit_code.hpp). `patience`: how long the daemon may take;
 /// after that it may still carry it out, and the error says so.
 Exit steer(const Settings& settings, const wire::Steer& message, const std::string& done,

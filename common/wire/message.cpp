@@ -107,6 +107,10 @@ constexpr auto kSteerAnswer = [](auto& io, auto& m) {
   io.number("code", m.code);
   io.cut_text("text", m.text, kMaxText);
   io.number("generation", m.generation);
+  if (io.more(m.act != 0 || m.saved != kSteerNothingToSave)) {
+    io.number("act", m.act);
+    io.number("saved", m.saved);
+  }
 };
 
 }  // namespace

@@ -210,11 +210,19 @@ inline constexpr std::uint16_t kSteerNotPermitted = 5;
 inline constexpr std::uint16_t kSteerNoSuchName = 6;
 inline constexpr std::uint16_t kSteerNoRoom = 72;
 
+/// SteerAnswer::saved: whether what was done by hand would come back after a reboot.
+inline constexpr std::uint8_t kSteerNothingToSave = 0;
+inline constexpr std::uint8_t kSteerSaved = 1;
+inline constexpr std::uint8_t kSteerSavePending = 2;  ///< in force; the disk has not answered yet
+inline constexpr std::uint8_t kSteerNotSaved = 3;     ///< in force; the text says why
+
 struct SteerAnswer {
   static constexpr MessageType kType = MessageType::SteerAnswer;
   std::uint16_t code = kSteerDone;
   std::string text;              ///< <= kMaxText bytes; longer is cut
   std::uint64_t generation = 0;  ///< of the rules after it
+  std::uint64_t act = 0;         ///< of the journal, for journal.undo; 0: nothing stands by it
+  std::uint8_t saved = kSteerNothingToSave;
   bool operator==(const SteerAnswer&) const = default;
 };
 

@@ -142,6 +142,9 @@ constexpr FieldRow kSteerAnswer[] = {
     {"code", "u16", "0 done, 4 invalid, 5 not permitted, 6 no such name, 72 no room"},
     {"text", "str 0..32768 bytes", "for the operator"},
     {"generation", "u64", "of the rules after it"},
+    {"act", "? u64, default 0", "of the journal, for journal.undo; 0 = nothing stands by it"},
+    {"saved", "? u8, default 0", "0 nothing to save, 1 on the disk, 2 in force and not there yet, "
+                                 "3 in force and not saved"},
 };
 constexpr FieldRow kGoaway[] = {
     {"reason", "u8", "0 shutdown, 1 idle, 2 slow reader, 3 protocol, 4 superseded memory, "

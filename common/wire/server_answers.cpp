@@ -97,8 +97,9 @@ ServerActions ServerSession::answer(std::uint32_t request, const PeekAnswer& mes
 ServerActions ServerSession::answer(std::uint32_t request, const SteerAnswer& message) {
   auto payload = encode(message);
   if (payload && payload->size() > max_frame_) {
-    payload = encode(SteerAnswer{message.code, fit_text(message.text, max_frame_ - kSteerHead),
-                                 message.generation});
+    SteerAnswer shorter = message;
+    shorter.text = fit_text(message.text, max_frame_ - kSteerHead);
+    payload = encode(shorter);
   }
   return answer_with(request, {SteerAnswer::kType, std::move(payload)}, {});
 }

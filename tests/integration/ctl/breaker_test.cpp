@@ -3,15 +3,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include <cutwater/breaker.hpp>
 
-#include "shm/breaker.hpp"
-#include "shm/directory.hpp"
-#include "shm/segment.hpp"
 #include "tool.hpp"
 
 namespace cutwater::ctl {
@@ -29,25 +25,6 @@ constexpr std::int64_t kSecond = 1'000'000'000;
 
 bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
-}
-
-std::string state_of(const Instance& instance, const std::string& breaker) {
-  const ProgramRun run = instance.tool({"breaker", "get", breaker, "-o", "json"});
-  return parse(run.out)["state"];
-}
-
-/// What a program that maps the memory may do beside the daemon.
-void close_by_library(const Instance& instance, const std::string& breaker) {
-  shm::DirectoryQuery query;
-  query.setting = instance.place().memory();
-  query.create = false;
-  const auto directory = shm::open_directory(query);
-  ASSERT_TRUE(directory) << directory.error().text();
-  const auto segment = shm::Segment::open_files(directory->fd.get(), shm::Access::Client);
-  ASSERT_TRUE(segment) << segment.error().text();
-  const shm::View& view = segment->view();
-  EXPECT_EQ(shm::steer_breaker(view, shm::find_breaker(view, breaker), shm::Steer::ToClosed, 0, 0),
-            shm::Steered::Done);
 }
 
 void fail(Breaker& breaker, int times) {
@@ -148,132 +125,6 @@ TEST(BreakerCommand, GetShowsSettingsCountersClassesAndDurations) {
   EXPECT_LE(durations["p50_ns"], 60'000'000);
   EXPECT_GE(durations["p99_ns"], 95'000'000);
   EXPECT_GE(durations["max_ns"], durations["p99_ns"]);
-}
-
-TEST(BreakerCommand, ManualStatesHoldForTheirTimeAndAreJournalled) {
-  Instance instance(kYaml);
-  Client client = instance.client();
-  Breaker fraud = client.breaker("fraud").value();
-
-  const ProgramRun forced = instance.tool(
-      {"breaker", "force-open", "fraud", "--for", "10m", "--note", "their maintenance"});
-  EXPECT_EQ(forced.code, 0) << forced.err;
-  EXPECT_EQ(forced.out, "fraud FORCED_OPEN for 600 s\n");
-  EXPECT_EQ(fraud.try_enter().refusal().reason(), Reason::Open);
-  const auto refused = fraud.try_enter().refusal();
-  EXPECT_EQ(refused.retry_after(), std::chrono::minutes(10)) << "exact";
-  const ProgramRun why = instance.tool({"breaker", "explain", "fraud"});
-  EXPECT_EQ(why.code, 1);
-  EXPECT_TRUE(has(why.out, "their maintenance")) << why.out;
-  EXPECT_TRUE(has(instance.tool({"breaker", "get", "fraud"}).out, "act 1 of uid")) << why.out;
-
-  EXPECT_EQ(instance.tool({"breaker", "metrics-only", "fraud"}).code, 0);
-  EXPECT_EQ(state_of(instance, "fraud"), "METRICS_ONLY");
-  fail(fraud, 20);
-  EXPECT_EQ(state_of(instance, "fraud"), "METRICS_ONLY");
-  EXPECT_EQ(instance.tool({"breaker", "disable", "fraud", "--for", "1h"}).code, 0);
-  EXPECT_EQ(state_of(instance, "fraud"), "DISABLED");
-
-  const auto journal = instance.json({"journal", "list"})["journal"];
-  ASSERT_EQ(journal.size(), 3U);
-  EXPECT_EQ(journal[0]["to"], "FORCED_OPEN");
-  EXPECT_EQ(journal[0]["state"], "replaced");
-  EXPECT_EQ(journal[1]["state"], "replaced");
-  EXPECT_EQ(journal[2]["state"], "stands");
-  EXPECT_EQ(journal[2]["breaker"], "fraud");
-  EXPECT_TRUE(has(instance.tool({"journal", "list"}).out, "DISABLED      breaker fraud"));
-
-  EXPECT_EQ(instance.tool({"journal", "undo", "3"}).code, 0);
-  EXPECT_EQ(state_of(instance, "fraud"), "CLOSED");
-  EXPECT_EQ(instance.json({"journal", "list"})["journal"][2]["state"], "undone");
-}
-
-TEST(BreakerCommand, AutoAndResetEndWhatAHandBegan) {
-  Instance instance(kYaml);
-  Client client = instance.client();
-  Breaker stock = client.breaker("stock").value();
-
-  instance.tool({"breaker", "force-open", "stock"});
-  const ProgramRun back = instance.tool({"breaker", "auto", "stock"});
-  EXPECT_EQ(back.out, "stock decides by itself again: the next call is a probe\n");
-  EXPECT_EQ(instance.json({"journal", "list"})["journal"][0]["state"], "undone");
-  const ProgramRun again = instance.tool({"breaker", "auto", "stock"});
-  EXPECT_EQ(again.code, 0);
-  EXPECT_EQ(again.out, "stock decides by itself already: it is OPEN\n");
-
-  instance.tool({"breaker", "force-open", "stock"});
-  EXPECT_EQ(instance.tool({"breaker", "reset", "stock"}).out,
-            "stock is CLOSED, its window empty, no opening counted\n");
-  EXPECT_EQ(state_of(instance, "stock"), "CLOSED");
-  fail(stock, 4);
-  EXPECT_EQ(state_of(instance, "stock"), "OPEN");
-  instance.tool({"breaker", "reset", "stock"});
-  EXPECT_EQ(state_of(instance, "stock"), "CLOSED");
-}
-
-TEST(BreakerCommand, AStateByHandEndsByItsTimeWithoutAnybodysHelp) {
-  Instance instance(kYaml);
-  Client client = instance.client();
-  Breaker stock = client.breaker("stock").value();
-  instance.tool({"breaker", "disable", "stock", "--for", "10s"});
-
-  instance.step_by(10 * kSecond);
-
-  EXPECT_TRUE(has(instance.tool({"breaker", "list"}).out, "DISABLED, CLOSED ready"));
-  EXPECT_TRUE(stock.try_enter().granted());
-  EXPECT_EQ(state_of(instance, "stock"), "CLOSED");
-  EXPECT_TRUE(test::eventually([&] {
-    return instance.json({"journal", "list"})["journal"][0]["state"] == "expired";
-  }));
-}
-
-TEST(BreakerCommand, AStateByHandComesBackAfterARebootWithItsEnd) {
-  Instance instance(kYaml);
-  instance.tool({"breaker", "force-open", "fraud", "--for", "10m", "--note", "maintenance"});
-  instance.tool({"breaker", "disable", "stock"});
-  for (const bool reboot : {false, true}) {
-    instance.daemon().kill(SIGKILL);
-    if (reboot) std::filesystem::remove_all(instance.place().memory());
-    instance.start_again();
-    ASSERT_TRUE(instance.ready()) << instance.daemon().log();
-
-    const ProgramRun get = instance.tool({"breaker", "get", "fraud", "-o", "json"});
-    const auto fraud = parse(get.out);
-    EXPECT_EQ(get.code, 1);
-    EXPECT_EQ(fraud["state"], "FORCED_OPEN") << "reboot " << reboot;
-    EXPECT_EQ(fraud["act"]["note"], "maintenance");
-    EXPECT_LE(fraud["expires_ns"], 600 * kSecond);
-    EXPECT_GT(fraud["expires_ns"], 0);
-    EXPECT_EQ(state_of(instance, "stock"), "DISABLED") << "reboot " << reboot;
-  }
-  EXPECT_TRUE(has(instance.daemon().log(), "breaker fraud is FORCED_OPEN again, by act 1"));
-}
-
-TEST(BreakerCommand, WhatAnotherHandEndedIsNotPutBack) {
-  Instance instance(kYaml);
-  instance.tool({"breaker", "force-open", "stock"});
-  close_by_library(instance, "stock");
-
-  EXPECT_TRUE(test::eventually([&] {
-    return instance.json({"journal", "list"})["journal"][0]["state"] == "replaced";
-  }));
-  instance.daemon().kill(SIGKILL);
-  instance.start_again();
-
-  EXPECT_EQ(state_of(instance, "stock"), "CLOSED");
-}
-
-TEST(BreakerCommand, AnActForABlockThatCameBackIsInForceAgain) {
-  Instance instance(kYaml);
-  instance.tool({"breaker", "force-open", "stock"});
-  instance.place().write_config("capacity: { keys: 1024 }\nbreakers: { fraud: {} }\n");
-  ASSERT_EQ(instance.tool({"config", "reload"}).code, 0);
-  EXPECT_EQ(instance.tool({"breaker", "get", "stock"}).code, 6);
-
-  instance.place().write_config(kYaml);
-  ASSERT_EQ(instance.tool({"config", "reload"}).code, 0);
-
-  EXPECT_EQ(state_of(instance, "stock"), "FORCED_OPEN");
 }
 
 TEST(BreakerCommand, WhyNamesClassesProcessesAndSettingsOfTheLastTrips) {

@@ -4,12 +4,36 @@
 #include <gtest/gtest.h>
 
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
+#include <ctime>
 #include <filesystem>
 
 #include "act_book.hpp"
 #include "support/daemon_process.hpp"
+
+namespace {
+
+enum class DiskOrder : int { Obey, Hold, Fail };
+std::atomic<DiskOrder> disk_order{DiskOrder::Obey};
+
+}  // namespace
+
+/// In place of the C library's in this program: it does what `disk_order` says.
+extern "C" int fdatasync(int fd) {
+  for (int waited = 0; disk_order == DiskOrder::Hold && waited < 60'000; ++waited) {
+    const timespec pause{0, 1'000'000};
+    ::nanosleep(&pause, nullptr);
+  }
+  if (disk_order == DiskOrder::Fail) {
+    errno = EIO;
+    return -1;
+  }
+  return static_cast<int>(::syscall(SYS_fdatasync, fd));
+}
 
 namespace cutwater::server {
 namespace {
@@ -28,127 +52,6 @@ Act ban(std::string key, std::uint64_t until_s = 0) {
   act.who = "uid 0";
   act.note = "scraping, \"again\"\n\xc3\xa4";
   return act;
-}
-
-Act read_act(const std::string& line) {
-  auto entry = from_line(std::string_view(line).substr(0, line.size() - 1));
-  return entry ? std::get<Act>(*entry) : Act{};
-}
-
-TEST(JournalLine, EveryKindOfActComesBackAsItWas) {
-  Act override_act = ban(std::string("\0\xff key", 6), 2000);
-  override_act.kind = ActKind::Override;
-  override_act.rate_count = 100;
-  override_act.rate_period_ns = 60'000'000'000;
-  override_act.burst = 7;
-  override_act.id = 3;
-  Act shadow = ban("");
-  shadow.kind = ActKind::Shadow;
-  shadow.shadow = true;
-  shadow.id = 4;
-  Act banned = ban("mallory");
-  banned.id = 5;
-
-  Act breaker;
-  breaker.kind = ActKind::Breaker;
-  breaker.breaker = "fraud";
-  breaker.state = rule::BreakerState::MetricsOnly;
-  breaker.until_s = 2000;
-  breaker.who = "uid 0";
-  breaker.note = "their maintenance";
-  breaker.id = 6;
-
-  for (const Act& act : {override_act, shadow, banned, breaker}) {
-    EXPECT_EQ(read_act(to_line(act)), act);
-  }
-
-  const ActEnd end{3, EndKind::Expired, 2000, ""};
-  const std::string line = to_line(end);
-  EXPECT_EQ(std::get<ActEnd>(*from_line(std::string_view(line).substr(0, line.size() - 1))), end);
-}
-
-TEST(JournalLine, AChangedByteIsDamage) {
-  Act act = ban("alice");
-  act.id = 1;
-  const std::string whole = to_line(act);
-  for (std::size_t i = 0; i + 1 < whole.size(); ++i) {
-    std::string line = whole.substr(0, whole.size() - 1);
-    line[i] = static_cast<char>(line[i] ^ 1);
-    const auto entry = from_line(line);
-    // A digit of the sum may be written in another case; nothing else may pass.
-    EXPECT_TRUE(!entry || std::get<Act>(*entry) == act) << i;
-  }
-  EXPECT_FALSE(from_line(""));
-  EXPECT_FALSE(from_line("00000000 {}"));
-}
-
-TEST(ActBook, ALaterActReplacesTheEarlierOneOfTheSameKey) {
-  ActBook book;
-  EXPECT_EQ(book.begin(ban("a"))->size(), 1U);
-  EXPECT_EQ(book.begin(ban("b"))->size(), 1U);
-  const auto entries = book.begin(ban("a", 5000));
-
-  ASSERT_EQ(entries->size(), 2U);
-  EXPECT_EQ(std::get<ActEnd>(entries->at(0)).how, EndKind::Replaced);
-  EXPECT_EQ(std::get<Act>(entries->at(1)).id, 3U);
-  EXPECT_EQ(book.standing().size(), 2U);
-  EXPECT_EQ(book.find(ActKind::Ban, "login", "a")->until_s, 5000U);
-}
-
-TEST(ActBook, OneActStandsForABreakerWhateverItsState) {
-  ActBook book;
-  Act act;
-  act.kind = ActKind::Breaker;
-  act.breaker = "login";
-  act.state = rule::BreakerState::ForcedOpen;
-  ASSERT_TRUE(book.begin(act));
-  ASSERT_TRUE(book.begin(ban("mallory"))) << "a limit may have the same name";
-  act.state = rule::BreakerState::Disabled;
-
-  const auto entries = book.begin(act);
-
-  ASSERT_EQ(entries->size(), 2U);
-  EXPECT_EQ(std::get<ActEnd>((*entries)[0]).how, EndKind::Replaced);
-  EXPECT_EQ(book.standing().size(), 2U);
-  EXPECT_EQ(book.find(ActKind::Breaker, "login", "")->state, rule::BreakerState::Disabled);
-  EXPECT_EQ(book.last_ended("login")->act.state, rule::BreakerState::ForcedOpen);
-  EXPECT_EQ(book.last_ended("other"), nullptr);
-}
-
-TEST(ActBook, WhatIsReplayedIsWhatStood) {
-  ActBook book;
-  std::vector<JournalEntry> journal;
-  const auto write = [&](const std::vector<JournalEntry>& entries) {
-    journal.insert(journal.end(), entries.begin(), entries.end());
-  };
-  write(*book.begin(ban("a", 1500)));
-  write(*book.begin(ban("b")));
-  write(*book.begin(ban("c")));
-  write({*book.end(3, EndKind::Undone, 1100, "uid 0")});
-  write(book.expire(1499));
-  EXPECT_EQ(book.standing().size(), 2U);
-  write(book.expire(1500));
-
-  ActBook again;
-  for (const JournalEntry& entry : journal) again.replay(entry);
-
-  EXPECT_EQ(again.standing(), book.standing());
-  EXPECT_EQ(again.standing().size(), 1U);
-  EXPECT_EQ(again.ended().size(), 2U);
-  EXPECT_EQ(again.last_id(), 3U);
-  EXPECT_FALSE(again.end(3, EndKind::Undone, 2000, ""));
-}
-
-TEST(ActBook, OnlySoManyStandAndSoManyEndedAreRemembered) {
-  ActBook book;
-  for (std::size_t i = 0; i < ActBook::kMaxStanding; ++i) {
-    ASSERT_TRUE(book.begin(ban(std::to_string(i), 2000)));
-  }
-
-  EXPECT_EQ(book.begin(ban("one more")).error().code(), Errc::Busy);
-  EXPECT_TRUE(book.begin(ban("7")));   // replaces, so it needs no room
-  EXPECT_EQ(book.expire(2000).size(), ActBook::kMaxStanding - 1);
-  EXPECT_EQ(book.ended().size(), ActBook::kMaxEnded);
 }
 
 struct JournalFile : testing::Test {
@@ -174,6 +77,70 @@ struct JournalFile : testing::Test {
   bool saved = false;
   std::string file = place.path() + "/state/main/journal";
 };
+
+TEST_F(JournalFile, ASlowDiskIsToldOfFirstAndItsAnswerLater) {
+  auto opened = open();
+  bool pending = false, done = false;
+  disk_order = DiskOrder::Hold;
+
+  opened.journal->append(
+      act(1),
+      [&](const Result<void>& result) {
+        done = true;
+        saved = result.ok();
+      },
+      [&] { pending = true; });
+  ASSERT_TRUE(test::eventually([&] { loop.restart(); loop.poll(); return pending; }));
+  EXPECT_FALSE(done);
+  disk_order = DiskOrder::Obey;
+
+  EXPECT_TRUE(test::eventually([&] { loop.restart(); loop.poll(); return done; }));
+  EXPECT_TRUE(saved);
+}
+
+TEST_F(JournalFile, ADiskThatFailsIsNoSlowOneAndTheLineIsGone) {
+  auto opened = open();
+  bool pending = false, done = false;
+  disk_order = DiskOrder::Fail;
+
+  opened.journal->append(
+      act(1),
+      [&](const Result<void>& result) {
+        done = true;
+        saved = result.ok();
+      },
+      [&] { pending = true; });
+  EXPECT_TRUE(test::eventually([&] { loop.restart(); loop.poll(); return done; }));
+  disk_order = DiskOrder::Obey;
+
+  EXPECT_FALSE(saved);
+  EXPECT_FALSE(pending);
+  append(*opened.journal, act(2));
+  opened.journal.reset();
+  ASSERT_EQ(open().entries.size(), 1U);
+}
+
+TEST_F(JournalFile, MoreLinesThanMayWaitAreRefusedAtOnce) {
+  auto opened = open();
+  std::size_t answered = 0, refused = 0;
+  disk_order = DiskOrder::Hold;
+  for (std::size_t i = 0; i < Journal::kMaxQueued + 10; ++i) {
+    opened.journal->append(act(i + 1), [&](const Result<void>& result) {
+      ++answered;
+      refused += result ? 0 : 1;
+    });
+  }
+  EXPECT_GE(answered, 9U) << "one may be with the disk";
+  EXPECT_EQ(refused, answered);
+  disk_order = DiskOrder::Obey;
+
+  EXPECT_TRUE(test::eventually([&] {
+    loop.restart();
+    loop.poll();
+    return answered == Journal::kMaxQueued + 10;
+  }));
+  EXPECT_LE(refused, 10U);
+}
 
 TEST_F(JournalFile, WhatWasSavedIsThereAfterwards) {
   {
@@ -231,7 +198,7 @@ TEST_F(JournalFile, ManyEndedActsAreCompactedAway) {
   append(*opened.journal, many);
   EXPECT_TRUE(opened.journal->wants_rewrite(1));
 
-  opened.journal->rewrite(act(9));
+  opened.journal->rewrite(act(9), [](const Result<void>&) {});
   append(*opened.journal, act(10));
 
   EXPECT_FALSE(opened.journal->wants_rewrite(1));

@@ -138,6 +138,8 @@ TEST(GoldenMessages, Steer) {
 
 TEST(GoldenMessages, SteerAnswer) {
   both_ways("steer_answer", 7, SteerAnswer{kSteerDone, "reloaded", 12});
+  both_ways("steer_answer_act", 7,
+            SteerAnswer{kSteerDone, "fraud FORCED_OPEN", 12, 7, kSteerSavePending});
   both_ways("steer_answer_invalid", 7,
             SteerAnswer{kSteerInvalid, "4:7: unknown key `brust`, did you mean `burst`?", 11});
 }
@@ -154,7 +156,7 @@ TEST(GoldenMessages, AnUnknownTailIsIgnored) {
   takes_a_tail<Read>("read_all");
   takes_a_tail<ReadAnswer>("read_answer");
   takes_a_tail<Steer>("steer_reset");
-  takes_a_tail<SteerAnswer>("steer_answer");
+  takes_a_tail<SteerAnswer>("steer_answer_act");
 }
 
 // Every error of the daemon's end, as bytes. server_errors_test.cpp makes each of them happen.
