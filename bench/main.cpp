@@ -37,6 +37,18 @@ int usage(const char* word) {
   return 2;
 }
 
+int help() {
+  std::fputs(
+      "usage: cutwater-bench [--quick] [--json] [--only ID] [--gate FACTOR]\n"
+      "  --quick        within 40 s on two cores: fewer rounds, no 10M keys\n"
+      "  --json         one object per figure and line: id, name, ns, cpu_ns, ratio, to\n"
+      "  --only ID      figures whose id begins so: L1 .. L9, M1, R1, R3\n"
+      "  --gate FACTOR  exit 1 when a figure misses its bound by more than that factor\n"
+      "usage: cutwater-bench outage ...    what a shared breaker saves; see outage --help\n",
+      stdout);
+  return 0;
+}
+
 bool parse(int argc, char** argv, Options& options) {
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
@@ -76,6 +88,9 @@ bool within(const Figure& f, double factor) {
 int main(int argc, char** argv) {
   if (argc > 1 && std::strcmp(argv[1], "outage") == 0) {
     return cutwater::bench::outage_main(argc - 1, argv + 1);
+  }
+  if (argc > 1 && (std::strcmp(argv[1], "--help") == 0 || std::strcmp(argv[1], "-h") == 0)) {
+    return help();
   }
   Options options;
   if (!parse(argc, argv, options)) return usage("unknown or incomplete option");

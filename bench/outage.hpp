@@ -9,9 +9,11 @@
 //
 // Phases go on when all that is to be seen was seen (each worker had good calls, was refused, had
 // good calls again), at the earliest after their shortest time; so the order of what happens does
-// not depend on the machine, only how long it takes. It gives up after kGiveUpMs.
+// not depend on the machine, only how long it takes. A time of hanging that was asked for is kept
+// as it is, also when it is too short for every breaker to open. It gives up after kGiveUpMs.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,7 +26,8 @@ inline constexpr std::uint32_t kMostEvents = 8192;  ///< of one worker; later on
 struct OutagePlan {
   int workers = 8;       ///< 2 .. kMostWorkers, with each kind of breaker
   int timeout_ms = 100;  ///< a call's own time-out, 10 .. 1000
-  int hang_ms = 2500;    ///< shortest time that the dependency hangs, 100 .. 20000
+  int hang_ms = 2500;    ///< the dependency hangs for so long, 100 .. 20000
+  bool until_all_refused = true;  ///< and longer, until each worker was refused
 };
 
 enum class What : std::uint8_t { Good, TimeOut, Refused, Probing };
@@ -57,7 +60,8 @@ struct OutageCost {
   std::uint64_t refused = 0;            ///< answered at once
   std::uint64_t openings = 0;           ///< all breakers together
   std::uint64_t time_outs_to_open = 0;  ///< begun before a breaker first opened
-  double protected_ms = 0;              ///< begin of hanging to the last worker's first refusal
+  /// Begin of hanging to the last worker's first refusal; none: one was not refused while it hung.
+  std::optional<double> protected_ms;
   double back_ms = 0;                   ///< recovery to the last worker's first good call
 };
 OutageCost cost_of(const Outage& outage, const OutageMode& mode);
@@ -67,7 +71,13 @@ bool run_outage(const OutagePlan& plan, Outage& out);
 
 /// Both costs beside each other, for people.
 std::string outage_table(const Outage& outage);
-/// One object: the plan, the moments, both costs, what was saved, and each worker's events.
+/// One object:
+///   plan       {workers, timeout_ms, hang_ms, until_all_refused}
+///   hangs_ms recovers_ms ends_ms     moments since the run began
+///   saved      {calls, seconds}: time-outs of `own` minus those of `shared`, and their time
+///   own shared {calls, time_outs, time_out_seconds, refused, openings, time_outs_to_open,
+///              protected_ms (null: one worker was not refused while it hung), back_ms,
+///              workers: [[[at_ms, took_ms, "good" | "timeout" | "refused" | "probing"], ...], ...]}
 std::string outage_json(const Outage& outage);
 /// Both timelines above each other on one axis.
 std::string outage_svg(const Outage& outage);

@@ -57,12 +57,13 @@ std::string format(const char* form, ...) {
 std::string cost_json(const OutageCost& c) {
   return format(
       "{\"calls\":%llu,\"time_outs\":%llu,\"time_out_seconds\":%.3f,\"refused\":%llu,"
-      "\"openings\":%llu,\"time_outs_to_open\":%llu,\"protected_ms\":%.1f,"
+      "\"openings\":%llu,\"time_outs_to_open\":%llu,\"protected_ms\":%s,"
       "\"back_ms\":%.1f",
       static_cast<unsigned long long>(c.calls), static_cast<unsigned long long>(c.time_outs),
       c.time_out_seconds, static_cast<unsigned long long>(c.refused),
       static_cast<unsigned long long>(c.openings),
-      static_cast<unsigned long long>(c.time_outs_to_open), c.protected_ms, c.back_ms);
+      static_cast<unsigned long long>(c.time_outs_to_open),
+      c.protected_ms ? format("%.1f", *c.protected_ms).c_str() : "null", c.back_ms);
 }
 
 std::string mode_json(const Outage& outage, const OutageMode& mode) {
@@ -85,6 +86,8 @@ std::string mode_json(const Outage& outage, const OutageMode& mode) {
 
 OutageCost cost_of(const Outage& outage, const OutageMode& mode) {
   OutageCost out;
+  double last_refused_us = 0;
+  bool all_protected = true;
   if (mode.shared) add_breaker(merged(mode.lanes), out);
   for (const Lane& lane : mode.lanes) {
     if (!mode.shared) add_breaker(lane, out);
@@ -97,9 +100,11 @@ OutageCost cost_of(const Outage& outage, const OutageMode& mode) {
     }
     const double refused = first_after(outage, lane, outage.hangs_us, What::Refused);
     const double good = first_after(outage, lane, outage.recovers_us, What::Good);
-    out.protected_ms = std::max(out.protected_ms, (refused - outage.hangs_us) / 1000);
+    all_protected = all_protected && refused < outage.recovers_us;
+    last_refused_us = std::max(last_refused_us, refused - outage.hangs_us);
     out.back_ms = std::max(out.back_ms, (good - outage.recovers_us) / 1000);
   }
+  if (all_protected) out.protected_ms = last_refused_us / 1000;
   return out;
 }
 
@@ -122,8 +127,11 @@ std::string outage_table(const Outage& outage) {
   time("time of workers lost in time-outs", own.time_out_seconds, one.time_out_seconds, "s");
   count("refused at once", own.refused, one.refused);
   count("times a breaker opened", own.openings, one.openings);
-  time("until the last worker was protected", own.protected_ms / 1000, one.protected_ms / 1000,
-       "s");
+  const auto seconds = [](std::optional<double> ms) {
+    return ms ? format("%.2f s ", *ms / 1000) : std::string("never   ");
+  };
+  out += format("%-46s %14s %14s\n", "until the last worker was protected",
+                seconds(own.protected_ms).c_str(), seconds(one.protected_ms).c_str());
   time("until the last worker was back", own.back_ms / 1000, one.back_ms / 1000, "s");
   out +=
       format("\nsaved by sharing: %lld calls that would have timed out, %.2f s of workers' time\n",
@@ -135,9 +143,11 @@ std::string outage_table(const Outage& outage) {
 std::string outage_json(const Outage& outage) {
   const OutageCost own = cost_of(outage, outage.own), one = cost_of(outage, outage.one);
   return format(
-             "{\"plan\":{\"workers\":%d,\"timeout_ms\":%d},\"hangs_ms\":%.3f,"
+             "{\"plan\":{\"workers\":%d,\"timeout_ms\":%d,\"hang_ms\":%d,"
+             "\"until_all_refused\":%s},\"hangs_ms\":%.3f,"
              "\"recovers_ms\":%.3f,\"ends_ms\":%.3f,",
-             outage.plan.workers, outage.plan.timeout_ms, outage.hangs_us / 1000.0,
+             outage.plan.workers, outage.plan.timeout_ms, outage.plan.hang_ms,
+             outage.plan.until_all_refused ? "true" : "false", outage.hangs_us / 1000.0,
              outage.recovers_us / 1000.0, outage.ends_us / 1000.0) +
          format("\"saved\":{\"calls\":%lld,\"seconds\":%.3f},",
                 static_cast<long long>(own.time_outs) - static_cast<long long>(one.time_outs),

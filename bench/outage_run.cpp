@@ -179,8 +179,9 @@ bool conduct(Board& board, const OutagePlan& plan, Outage& out) {
   });
   if (began) out.hangs_us = enter(kHanging);
   const bool refused =
-      began && pass(board, plan.workers, plan.hang_ms,
-                    [](const Board::Line& line) { return line.refused.load() > 0; });
+      began && pass(board, plan.workers, plan.hang_ms, [&plan](const Board::Line& line) {
+        return !plan.until_all_refused || line.refused.load() > 0;
+      });
   if (refused) out.recovers_us = enter(kBack);
   const bool good = refused && pass(board, plan.workers, kBackMs, [](const Board::Line& line) {
                       return line.good[kBack].load() >= kGoodAfter;

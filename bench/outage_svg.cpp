@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The picture: two panels on one time axis, a row for each worker. Time-outs are blocks as long as
-// they took; answers and refusals are bands. Every colour stands beside its name in the legend, and
-// kinds differ in height too, for those who do not tell the colours apart.
+// The picture: two panels on one time axis whose zero is when the dependency began to hang, a row
+// for each worker. Time-outs are blocks as long as they took; answers and refusals are bands. Every
+// colour stands beside its name in the legend, and kinds differ in height too, for those who do not
+// tell the colours apart.
 #include <algorithm>
 #include <cstdarg>
 #include <cstdio>
@@ -11,7 +12,7 @@
 namespace cutwater::bench {
 namespace {
 
-constexpr double kWidth = 1120, kLeft = 104, kRight = 24, kTop = 84;
+constexpr double kWidth = 1120, kLeft = 104, kRight = 24, kTop = 132;
 constexpr double kRow = 20, kTitle = 52, kAxis = 30, kGap = 22;
 constexpr double kPlot = kWidth - kLeft - kRight;
 /// Events of one kind so close together are one band.
@@ -23,9 +24,14 @@ struct Look {
   const char* name;
 };
 constexpr Look kGood{"#2e7d32", 8, "answered"};
-constexpr Look kTimeOut{"#c62828", 16, "time-out: the worker waits for nothing"};
-constexpr Look kRefused{"#78909c", 4, "refused at once: the breaker is open"};
+constexpr Look kTimeOut{"#c62828", 16, "time-out: no answer came"};
+constexpr Look kRefused{"#546e7a", 4, "refused at once by the breaker"};
 constexpr const char* kHangs = "#fdecea";
+constexpr const char* kHangsEdge = "#c98a83";
+constexpr const char* kHangsName = "the dependency hangs";
+constexpr const char* kBlankName = "blank: the worker starts, or pauses before its next call";
+/// Where the entries of a line of the legend begin.
+constexpr double kColumns[] = {kLeft, kLeft + 300, kLeft + 600};
 constexpr const char* kInk = "#263238";
 
 std::string format(const char* form, ...) {
@@ -54,6 +60,10 @@ class Picture {
     text(kLeft, 32, 20, "bold",
          format("%d workers, one dependency that hangs for %.1f s", outage_.plan.workers,
                 (outage_.recovers_us - outage_.hangs_us) / 1e6));
+    text(kLeft, 54, 13, "normal",
+         format("Each waits %d ms for an answer. Both runs at the same time, with the same "
+                "settings; 0 s is when the hanging began.",
+                outage_.plan.timeout_ms));
     legend();
     draw_panel(kTop, outage_.own);
     draw_panel(kTop + panel + kGap, outage_.one);
@@ -76,15 +86,28 @@ class Picture {
                    from_x, at_y, width, height, colour);
   }
 
+  void frame(double from_x, double at_y, double width, double height, const char* fill,
+             const char* edge) {
+    out_ += format(
+        "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"%s\" "
+        "stroke=\"%s\"/>\n",
+        from_x, at_y, width, height, fill, edge);
+  }
+
   void legend() {
-    double at = kLeft;
+    const auto name = [this](double at_x, double at_y, const char* words) {
+      text(at_x + 34, at_y + 5, 13, "normal", words);
+    };
+    std::size_t column = 0;
     for (const Look& look : {kGood, kTimeOut, kRefused}) {
-      box(at, 58 - look.height / 2, 26, look.height, look.colour);
-      text(at + 34, 63, 13, "normal", look.name);
-      at += 34 + 7.2 * static_cast<double>(std::string_view(look.name).size()) + 22;
+      const double at_x = kColumns[column++];
+      box(at_x, 80 - look.height / 2, 26, look.height, look.colour);
+      name(at_x, 80, look.name);
     }
-    box(at, 50, 26, 16, kHangs);
-    text(at + 34, 63, 13, "normal", "the dependency hangs");
+    frame(kColumns[0], 96, 26, 16, kHangs, kHangsEdge);
+    name(kColumns[0], 104, kHangsName);
+    frame(kColumns[1], 96, 26, 16, "#ffffff", kHangsEdge);
+    name(kColumns[1], 104, kBlankName);
   }
 
   void draw_panel(double top, const OutageMode& mode) {
@@ -92,13 +115,17 @@ class Picture {
     text(kLeft, top + 18, 16, "bold",
          mode.shared ? "One breaker for the host" : "A breaker in each worker");
     text(kLeft, top + 38, 13, "normal",
-         format("%llu time-outs, %.1f s of workers&#8217; time; opened %llu times; the last "
-                "worker was protected after %.2f s",
+         format("%llu time-outs, %.1f s of workers&#8217; time; opened %s; %s",
                 static_cast<unsigned long long>(cost.time_outs), cost.time_out_seconds,
-                static_cast<unsigned long long>(cost.openings), cost.protected_ms / 1000));
+                cost.openings == 1 ? "once" : (std::to_string(cost.openings) + " times").c_str(),
+                cost.protected_ms
+                    ? format("the last worker was protected after %.2f s",
+                             *cost.protected_ms / 1000)
+                          .c_str()
+                    : "not every worker was protected while it hung"));
     const double rows = top + kTitle, height = kRow * static_cast<double>(mode.lanes.size());
-    box(x(outage_.hangs_us), rows - 4, x(outage_.recovers_us) - x(outage_.hangs_us), height + 8,
-        kHangs);
+    frame(x(outage_.hangs_us), rows - 4, x(outage_.recovers_us) - x(outage_.hangs_us), height + 8,
+          kHangs, kHangsEdge);
     for (std::size_t i = 0; i < mode.lanes.size(); ++i) {
       const double middle = rows + kRow * (static_cast<double>(i) + 0.5);
       text(kLeft - 12, middle + 4, 12, "normal", format("worker %zu", i + 1), "end");
@@ -126,12 +153,13 @@ class Picture {
   void draw_axis(double at_y) {
     out_ += format("<path d=\"M%.1f %.1fH%.1f\" stroke=\"%s\" fill=\"none\"/>\n", kLeft, at_y,
                    kLeft + kPlot, kInk);
-    const double seconds = outage_.ends_us / 1e6;
-    const double step = seconds <= 12 ? 1 : seconds <= 60 ? 5 : 10;
-    for (double s = 0; s <= seconds; s += step) {
-      out_ += format("<path d=\"M%.1f %.1fv5\" stroke=\"%s\" fill=\"none\"/>\n", x(s * 1e6), at_y,
-                     kInk);
-      text(x(s * 1e6), at_y + 18, 12, "normal", format("%.0f s", s), "middle");
+    const double zero = outage_.hangs_us / 1e6, last = (outage_.ends_us / 1e6) - zero;
+    const double seconds = zero + last;
+    const int step = seconds <= 12 ? 1 : seconds <= 60 ? 5 : 10;
+    for (int s = -static_cast<int>(zero) / step * step; s <= last; s += step) {
+      const double at_x = x((zero + s) * 1e6);
+      out_ += format("<path d=\"M%.1f %.1fv5\" stroke=\"%s\" fill=\"none\"/>\n", at_x, at_y, kInk);
+      text(at_x, at_y + 18, 12, "normal", format("%d s", s), "middle");
     }
   }
 
