@@ -28,4 +28,17 @@ void fill_answer(const DecisionData& data, Answer& out) {
   out.text.clear();
 }
 
+/// The same of a decision of its own, for an item of `cost`; 0: a look. `stepped`: the asker cannot
+/// know the reading that was used.
+inline void fill_decision(const DecisionData& data, std::uint64_t cost, bool stepped,
+                          wire::DecisionAnswer& out) {
+  fill_answer(data, out);
+  const bool shadow = (data.flags & Decision::kShadow) != 0;
+  out.would = shadow ? static_cast<std::uint16_t>(data.would) : std::uint16_t{0};
+  const std::uint64_t charged = rule::charged_of(data);
+  const std::uint64_t usual = data.reason == Reason::Allowed && !shadow ? cost : 0;
+  out.charged = charged != usual || stepped ? charged : wire::kChargedAsAsked;
+  out.clock_ns = stepped ? wire_ns(data.t) : 0;
+}
+
 }  // namespace cutwater::server

@@ -23,6 +23,8 @@ void clear(wire::DecisionAnswer& out) {
   out.remaining = out.retry_after_ns = out.reset_after_ns = out.wait_ns = 0;
   out.window = 0;
   out.flags = out.would = 0;
+  out.charged = wire::kChargedAsAsked;
+  out.clock_ns = 0;
   out.text.clear();
 }
 
@@ -78,7 +80,7 @@ void Decider::decide(const wire::ItemView& item, const shm::AdmitAsk& ask, wire:
     leave_behind(ask, item.cost, data);
   }
   if (receipts != nullptr) add_receipt(life_, ask.limit, data, *receipts);
-  fill(data, out);
+  fill_decision(data, item.cost, view.clock.is_stepped(), out);
 }
 
 /// What a decision leaves behind: counts, and a word to the witness.
@@ -113,7 +115,7 @@ const wire::PeekAnswer& Decider::peek(const wire::Peek& asked) {
     DecisionData data{Unfilled{}};
     const shm::View& view = memory_.view();
     if (shm::look(view, ask, data) != shm::Outcome::Answered) data = gone(view);
-    fill(data, out);
+    fill_decision(data, 0, view.clock.is_stepped(), out);
   }
   return peeked_;
 }
@@ -144,12 +146,6 @@ std::string Decider::unknown(std::string_view name) {
   }
   const auto row = rows::limit_row(view, name, std::nullopt, 1);
   return row ? std::string("the limit was changed just now") : row.error().text();
-}
-
-void Decider::fill(const DecisionData& data, wire::DecisionAnswer& out) const {
-  fill_answer(data, out);
-  const bool shadow = (data.flags & Decision::kShadow) != 0;
-  out.would = shadow ? static_cast<std::uint16_t>(data.would) : std::uint16_t{0};
 }
 
 wire::Returned Decider::give_back(std::string_view receipt, std::uint64_t tokens, Holder& holder) {

@@ -134,7 +134,6 @@ class Decider {
   }
   shm::EnterCaller enter_caller(Holder& holder, shm::BreakerRef ref);
   void leave_behind(const shm::AdmitAsk& ask, std::uint64_t cost, const DecisionData& data);
-  void fill(const DecisionData& data, wire::DecisionAnswer& out) const;
   static DecisionData gone(const shm::View& view);
   static std::int64_t wait_of(std::uint64_t max_wait_ns) noexcept;
 

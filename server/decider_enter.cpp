@@ -79,11 +79,15 @@ void Decider::enter_limits(const wire::Enter& asked, wire::Receipts* receipts,
     return;
   }
   fill_answer(verdict, out);
+  const bool stepped = view.clock.is_stepped();
+  if (stepped) out.clock_ns = wire_ns(verdict.t);
+  out.each.resize(items);
   out.index = all_.decisive;             // allowed: of the tightest
   if (!out.allowed()) out.part = wire::Part::Limit;
   for (std::size_t i = 0; i < items; ++i) {
     const wire::Item& item = asked.items[i];
     const DecisionData& data = all_.item[i];
+    fill_decision(data, item.cost, stepped, out.each[i]);
     if (receipts != nullptr) receipts->add(to_bytes(life_, asks[i].limit, data));
     // An item that would have granted is no decision of its limit when another one refused.
     const bool counts = out.allowed() || data.reason != Reason::Allowed;

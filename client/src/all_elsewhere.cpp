@@ -24,6 +24,7 @@ using client::DaemonLink;
 struct Joined {
   Decision verdict;
   std::array<Decision, kMaxLimitsAtOnce> each;
+  std::size_t count = 0;               ///< of `each`: all, or none where nothing was decided
   std::size_t index = 0;               ///< of the item the verdict is of
 };
 
@@ -70,6 +71,7 @@ DecisionData join(std::span<const Decision> each, std::size_t decisive) noexcept
     out.mult = std::min<std::uint64_t>(out.mult, one.remaining());
     reset = std::max<std::int64_t>(reset, one.reset_after().count());
     out.flags |= one.data().flags;
+    if (one.shadow()) out.would = one.would();
   }
   out.base_n = reset;
   return out;
@@ -80,38 +82,47 @@ AskEnd enter(client::AskSocket& socket, std::span<const LimitAsk> asks, Joined& 
              std::int64_t deadline_ns) noexcept {
   std::array<client::NamedAsk, kMaxLimitsAtOnce> named;
   std::array<std::size_t, kMaxLimitsAtOnce> place{};
-  const std::size_t count = merge(asks, named, place);
-  DecisionData& verdict = out.verdict.data();
-  std::size_t decisive = 0;
-  const AskEnd end =
-      client::ask_enter(socket, {named.data(), count}, verdict, decisive, deadline_ns);
+  client::AllTaking taking;
+  taking.asks = {named.data(), merge(asks, named, place)};
+  const AskEnd end = client::ask_enter(socket, taking, deadline_ns);
   if (end != AskEnd::Answered) return end;
+  out.verdict = std::move(taking.verdict);
+  out.count = taking.count == 0 ? 0 : asks.size();
   for (std::size_t i = asks.size(); i-- > 0;) {
+    if (place[i] == taking.index) out.index = i;
+    if (out.count == 0) continue;
     DecisionData& one = out.each[i].data();
-    one = verdict;
-    one.cost = static_cast<std::int64_t>(named[place[i]].cost);
-    one.tag = place[i];
+    one = taking.each[place[i]].data();
     // Of a limit named twice the first has the receipt, with the sum.
     const bool first = std::find(place.begin(), place.begin() + i, place[i]) == place.begin() + i;
-    if (one.cost == 0 || !first) one.receipt = Receipt::None;
-    if (place[i] == decisive) out.index = i;
+    if (first) continue;
+    one.receipt = Receipt::None;
+    one.slot = nullptr;
   }
-  verdict.receipt = Receipt::None;
   return end;
 }
 
-/// The same of a PEEK, whose answers stand each by itself.
+/// The same of a PEEK, whose answers stand each by itself. Each is asked twice, with its cost and
+/// without: while one refuses, nothing is taken from the others, and they say what is there.
 AskEnd look(client::AskSocket& socket, std::span<const LimitAsk> asks, Joined& out,
             std::int64_t deadline_ns) noexcept {
-  std::array<client::NamedAsk, kMaxLimitsAtOnce> named;
+  std::array<client::NamedAsk, 2 * kMaxLimitsAtOnce> named;
   std::array<std::size_t, kMaxLimitsAtOnce> place{};
-  std::array<Decision, kMaxLimitsAtOnce> each;
+  std::array<Decision, 2 * kMaxLimitsAtOnce> seen;
   const std::size_t count = merge(asks, named, place);
+  for (std::size_t i = 0; i < count; ++i) named[count + i] = {named[i].limit, named[i].key, 0};
   const AskEnd end =
-      client::ask_peek(socket, {named.data(), count}, {each.data(), count}, deadline_ns);
+      client::ask_peek(socket, {named.data(), 2 * count}, {seen.data(), 2 * count}, deadline_ns);
   if (end != AskEnd::Answered) return end;
-  const std::size_t decisive = decisive_of({each.data(), count});
-  out.verdict.data() = join({each.data(), count}, decisive);
+  const std::span<Decision> each{seen.data(), count};
+  if (std::any_of(each.begin(), each.end(), refuses)) {
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!refuses(each[i]) && !each[i].shadow()) each[i] = std::move(seen[count + i]);
+    }
+  }
+  const std::size_t decisive = decisive_of(each);
+  out.verdict.data() = join(each, decisive);
+  out.count = asks.size();
   for (std::size_t i = asks.size(); i-- > 0;) {
     out.each[i].data() = each[place[i]].data();
     if (place[i] == decisive) out.index = i;
@@ -138,9 +149,9 @@ AskEnd AllElsewhere::over_socket(std::span<const LimitAsk> asks, bool charge, Da
     answer_degraded(LimitOf::state(asks[0].limit), out.verdict_.data());
     return AskEnd::Answered;
   }
-  out.count_ = asks.size();
+  out.count_ = joined.count;
   out.index_ = joined.index;
-  for (std::size_t i = 0; i < asks.size(); ++i) {
+  for (std::size_t i = 0; i < joined.count; ++i) {
     out.each_[i] = std::move(joined.each[i]);
     out.each_[i].data().owner = &LimitOf::state(asks[i].limit);
   }

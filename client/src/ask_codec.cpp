@@ -25,8 +25,8 @@ constexpr std::int64_t kGoneHintNs = 100'000'000;
 constexpr std::size_t kItemBytes = 10, kHeadBytes = 128;
 /// At most so many bytes of an item besides its key and a name.
 constexpr std::size_t kItemRoom = 2 * Fill::kMaxHead + Fill::kMaxNumber + 1;
-/// Fields of a decision; one more, `would`, behind them.
-constexpr std::size_t kDecisionFields = 7;
+/// Fields of a decision; behind them `would`, `charged` and `clock_ns`, as far as they are told.
+constexpr std::size_t kDecisionFields = 7, kDecisionFieldsMost = 10;
 
 void put_item(std::string& frame, std::string_view limit, std::string_view key,
               std::uint64_t cost) {
@@ -103,12 +103,24 @@ void begin(const DecisionTaking& taking, DecisionData& out) noexcept {
   out.owner = taking.state;
 }
 
+/// What an answer may leave out.
+struct Told {
+  std::uint64_t charged = wire::kChargedAsAsked;
+  std::uint64_t clock_ns = 0;
+};
+
 /// A granted charge is remembered by the daemon.
 void keep_receipt(const DecisionTaking& taking, AskReceipt receipt, std::uint32_t item,
-                  DecisionData& out) noexcept {
-  if (out.reason != Reason::Allowed || taking.look || taking.cost == 0) return;
+                  const Told& told, DecisionData& out) noexcept {
+  if (told.clock_ns != 0) out.t = duration(told.clock_ns);
+  if (out.reason != Reason::Allowed || taking.look) return;
+  // A shadow that would have refused charges nothing.
+  const bool shadow = (out.flags & Decision::kShadow) != 0;
+  const std::uint64_t usual = shadow ? 0 : taking.cost;
+  const std::uint64_t charged = told.charged == wire::kChargedAsAsked ? usual : told.charged;
+  if (charged == 0 || charged > kMaxCost) return;
   out.receipt = Receipt::Remembered;
-  out.cost = static_cast<std::int64_t>(taking.cost);
+  out.cost = static_cast<std::int64_t>(charged);
   out.slot = reinterpret_cast<void*>(std::uintptr_t{receipt.request});
   out.tag = item;
   out.level = receipt.session;
@@ -132,9 +144,11 @@ bool fill(const Tokens& tokens, std::size_t at, const DecisionTaking& taking, As
   out.window = static_cast<std::uint8_t>(fields.number(0));
   out.flags = static_cast<std::uint8_t>(fields.number(0));
   out.would = static_cast<Reason>(fields.number(0, false));
+  Told told;
+  told.charged = fields.number(wire::kChargedAsAsked, false);
+  told.clock_ns = fields.number(0, false);
   if (!fields.good()) return false;
-  // A shadow that would have refused charges nothing.
-  if ((out.flags & Decision::kShadow) == 0) keep_receipt(taking, receipt, item, out);
+  keep_receipt(taking, receipt, item, told, out);
   return true;
 }
 
@@ -142,7 +156,7 @@ bool fill(const Tokens& tokens, std::size_t at, const DecisionTaking& taking, As
 bool fill_quickly(Scan& scan, const DecisionTaking& taking, AskReceipt receipt,
                   std::uint32_t item, DecisionData& out) noexcept {
   const std::size_t fields = scan.array();
-  if (fields != kDecisionFields && fields != kDecisionFields + 1) return false;
+  if (fields < kDecisionFields || fields > kDecisionFieldsMost) return false;
   begin(taking, out);
   const std::uint64_t reason = scan.number();
   out.reason = static_cast<Reason>(reason);
@@ -153,8 +167,11 @@ bool fill_quickly(Scan& scan, const DecisionTaking& taking, AskReceipt receipt,
   out.window = static_cast<std::uint8_t>(scan.number());
   out.flags = static_cast<std::uint8_t>(scan.number());
   if (fields > kDecisionFields) out.would = static_cast<Reason>(scan.number());
+  Told told;
+  if (fields > kDecisionFields + 1) told.charged = scan.number();
+  if (fields > kDecisionFields + 2) told.clock_ns = scan.number();
   if (scan.failed() || reason >= wire::kFirstItemError) return false;
-  if ((out.flags & Decision::kShadow) == 0) keep_receipt(taking, receipt, item, out);
+  keep_receipt(taking, receipt, item, told, out);
   return true;
 }
 
@@ -174,6 +191,37 @@ std::size_t only_array(const wire::Decoded<Tokens>& tokens) noexcept {
   const Tokens& all = *tokens;
   if (all[0].kind != Value::Kind::Array || all[0].number == 0 || all.size() < 2) return 0;
   return all[1].kind == Value::Kind::Array ? 1 : 0;
+}
+
+/// The fields that decisions and admissions have in common.
+template <class Answer>
+void fill_told(const Answer& told, DecisionData& out) noexcept {
+  out.reason = static_cast<Reason>(told.reason);
+  out.mult = told.remaining;
+  out.base_t = duration(told.retry_after_ns);
+  out.base_n = duration(told.reset_after_ns);
+  out.burst = duration(told.wait_ns);
+  out.window = told.window;
+  out.flags = static_cast<std::uint8_t>(told.flags);
+}
+
+/// False: a limit of the set was gone, so none of them said anything.
+bool verdict_is_of_rule(const DecisionData& verdict) noexcept {
+  return verdict.reason != Reason::Degraded || (verdict.flags & Decision::kHint) == 0;
+}
+
+void fill_as_verdict(AskReceipt receipt, AllTaking& taking) noexcept {
+  const DecisionData& verdict = taking.verdict.data();
+  const bool shadow = (verdict.flags & Decision::kShadow) != 0;
+  taking.count = taking.asks.size();
+  for (std::uint32_t i = 0; i < taking.count; ++i) {
+    DecisionData& out = taking.each[i].data();
+    out = verdict;
+    const std::uint64_t cost = taking.asks[i].cost;
+    keep_receipt({.cost = cost}, receipt, i, {cost, 0}, out);
+    // Which of them is the shadow that was not charged is not told: it may be this one.
+    out.n = shadow ? kPerhapsNotCharged : 0;
+  }
 }
 
 }  // namespace
@@ -283,28 +331,37 @@ bool take_decisions(std::string_view payload, const DecisionTaking& taking, AskR
   return true;
 }
 
-bool take_admission(std::string_view payload, const DecisionTaking& taking, AskReceipt receipt,
-                    std::size_t& index) {
+bool take_admission(std::string_view payload, AskReceipt receipt, AllTaking& taking) {
   const auto answer = wire::decode<wire::EnterAnswer>(payload);
-  if (!answer || taking.out.size() != 1) return false;
+  const std::size_t asks = taking.asks.size();
+  if (!answer || asks > taking.each.size()) return false;
   const wire::Admission& told = answer->admission;
-  DecisionData& out = taking.out[0].data();
-  begin(taking, out);
-  index = told.index;
+  DecisionData& verdict = taking.verdict.data();
+  begin({.stamp_ns = taking.stamp_ns}, verdict);
+  taking.index = told.index;
+  taking.count = 0;
   if (told.is_error()) {
-    fill_error(told.reason, out);
+    fill_error(told.reason, verdict);
     return true;
   }
-  out.reason = static_cast<Reason>(told.reason);
-  out.mult = told.remaining;
-  out.base_t = duration(told.retry_after_ns);
-  out.base_n = duration(told.reset_after_ns);
-  out.burst = duration(told.wait_ns);
-  out.window = told.window;
-  out.flags = static_cast<std::uint8_t>(told.flags);
-  keep_receipt(taking, receipt, 0, out);
-  // Which of several limits is the shadow that was not charged is not told: it may be this item.
-  out.n = (out.flags & Decision::kShadow) != 0 ? kPerhapsNotCharged : 0;
+  fill_told(told, verdict);
+  if (told.clock_ns != 0) verdict.t = duration(told.clock_ns);
+  if (told.each.size() != asks) {
+    if (!verdict_is_of_rule(verdict)) return true;
+    fill_as_verdict(receipt, taking);
+    return true;
+  }
+  for (std::uint32_t i = 0; i < asks; ++i) {
+    const DecisionTaking one{.cost = taking.asks[i].cost, .stamp_ns = taking.stamp_ns};
+    DecisionData& out = taking.each[i].data();
+    begin(one, out);
+    const wire::DecisionAnswer& item = told.each[i];
+    fill_told(item, out);
+    out.would = static_cast<Reason>(item.would);
+    if ((out.flags & Decision::kShadow) != 0) verdict.would = out.would;
+    keep_receipt(one, receipt, i, {item.charged, item.clock_ns}, out);
+  }
+  taking.count = asks;
   return true;
 }
 

@@ -6,6 +6,7 @@
 // Writers throw std::bad_alloc when the buffer cannot grow; AskSocket's buffers are warm. Readers
 // check everything they use: a payload is untrusted. Thread safety: pure functions.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -70,16 +71,24 @@ struct AskReceipt {
 /// `cost` is that of every item; `look`: no receipts.
 struct DecisionTaking {
   detail::LimitState* state = nullptr;   ///< nullptr: the owners are the caller's to set
-  std::span<Decision> out;
+  std::span<Decision> out{};
   std::uint64_t cost = 1;
   bool look = false;
   std::int64_t stamp_ns = 0;
 };
 bool take_decisions(std::string_view payload, const DecisionTaking& taking, AskReceipt receipt);
 
-/// The answer of an ENTER; `index`: which item it is about.
-bool take_admission(std::string_view payload, const DecisionTaking& taking, AskReceipt receipt,
-                    std::size_t& index);
+/// The answer of an ENTER of limits: the verdict, without a receipt, and what each item says by
+/// itself, with its receipt. A daemon that tells the verdict alone: each item says that.
+struct AllTaking {
+  std::span<const NamedAsk> asks;
+  Decision verdict;
+  std::array<Decision, wire::kMaxEnterItems> each;
+  std::size_t count = 0;           ///< of `each`: one for each ask, or none: nothing was decided
+  std::size_t index = 0;           ///< of the item that the verdict is of
+  std::int64_t stamp_ns = 0;
+};
+bool take_admission(std::string_view payload, AskReceipt receipt, AllTaking& taking);
 
 /// The one pair of a REFUND's answer.
 bool take_refund(std::string_view payload, std::uint16_t& code, std::uint64_t& tokens);

@@ -71,15 +71,14 @@ struct DecisionsCall : Call {
   }
 };
 
-struct EnterCall : DecisionsCall {
-  std::size_t index = 0;
-  Decision verdict;
+struct EnterCall : Call {
+  AllTaking* taking = nullptr;
+  AskSocket* socket = nullptr;
 
   static bool on_answer(Call& call, std::string_view payload) {
     auto& self = static_cast<EnterCall&>(call);
-    self.taking.stamp_ns = boottime_ns() + self.socket->clock_offset_ns();
-    return take_admission(payload, self.taking, {self.request, self.socket->session_number()},
-                          self.index);
+    self.taking->stamp_ns = boottime_ns() + self.socket->clock_offset_ns();
+    return take_admission(payload, {self.request, self.socket->session_number()}, *self.taking);
   }
 };
 
@@ -173,23 +172,17 @@ AskEnd ask_decisions(AskSocket& socket, detail::LimitState& state,
   });
 }
 
-AskEnd ask_enter(AskSocket& socket, std::span<const NamedAsk> asks, DecisionData& out,
-                 std::size_t& index, std::int64_t deadline_ns) noexcept {
+AskEnd ask_enter(AskSocket& socket, AllTaking& taking, std::int64_t deadline_ns) noexcept {
   EnterCall call;
   call.type = wire::MessageType::Enter;
-  call.items = static_cast<std::uint32_t>(asks.size());
+  call.items = static_cast<std::uint32_t>(taking.asks.size());
   call.take = EnterCall::on_answer;
   call.socket = &socket;
-  call.taking.out = {&call.verdict, 1};
+  call.taking = &taking;
   Frame frame(socket, call);
-  const AskEnd end = frame.run(deadline_ns, [&](std::string& bytes) {
-    put_enter(bytes, {time_left(deadline_ns), 0}, asks);
+  return frame.run(deadline_ns, [&](std::string& bytes) {
+    put_enter(bytes, {time_left(deadline_ns), 0}, taking.asks);
   });
-  if (end == AskEnd::Answered) {
-    out = call.verdict.data();
-    index = call.index;
-  }
-  return end;
 }
 
 AskEnd ask_peek(AskSocket& socket, std::span<const NamedAsk> asks, std::span<Decision> out,

@@ -33,11 +33,9 @@ AskEnd ask_decisions(AskSocket& socket, detail::LimitState& state,
                      std::span<const std::string_view> keys, const Wanted& wanted,
                      std::span<Decision> out, std::size_t& done, std::int64_t deadline_ns) noexcept;
 
-/// ENTER of 1..8 limits, all or none. `out` is the verdict, with a receipt when something was
-/// charged (its `tag`, the item, is 0); `index` the item it is about. The owner is the caller's to
-/// set.
-AskEnd ask_enter(AskSocket& socket, std::span<const NamedAsk> asks, DecisionData& out,
-                 std::size_t& index, std::int64_t deadline_ns) noexcept;
+/// ENTER of taking.asks, 1..8 limits, all or none; the rest of `taking` is the answer. The owners
+/// are the caller's to set.
+AskEnd ask_enter(AskSocket& socket, AllTaking& taking, std::int64_t deadline_ns) noexcept;
 /// ENTER of all it may have.
 /// What came of it, and the session whose tickets it has. Given up, it is cancelled.
 struct AdmissionTold {

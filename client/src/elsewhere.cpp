@@ -99,7 +99,6 @@ void ask_elsewhere(LimitState& state, std::string_view key, const Ask& ask, AskK
       if (there == nullptr) return answer_degraded(state, out.data());
       return ask_record(*there, key, ask, kind, out);
     }
-    // An answer of the socket does not say how much was charged after the fact.
     if (place.socket == nullptr) break;
     const AskEnd end = ask_over_socket(*place.socket, state, key, ask, kind, out);
     if (end == AskEnd::Answered) return;

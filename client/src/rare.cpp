@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rare branches of a decision: arguments no limit takes, rules that changed, a limit that went.
 #include "src/decide.hpp"
+#include "src/daemon_link.hpp"
 #include "src/known_key.hpp"
 
 #include <string_view>
@@ -20,7 +21,8 @@ void answer_fixed(const LimitState& state, Reason reason, std::uint8_t flags,
   out.decided_by = state.decided_by;
   out.computed = true;
   out.base_t = retry_after_ns;
-  out.t = state.view->clock.now();
+  // One that has no memory knows the segment's time through its link.
+  out.t = state.link != nullptr && is_away(state) ? state.link->now_ns() : state.view->clock.now();
   out.owner = &state;
 }
 

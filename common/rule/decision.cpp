@@ -17,6 +17,13 @@ Report report_of(const DecisionData& d) noexcept {
   return out;
 }
 
+std::uint64_t charged_of(const DecisionData& d) noexcept {
+  if (d.reason != Reason::Allowed) return 0;
+  if (d.receipt == Receipt::Several) return d.tokens;
+  if (d.slot == nullptr) return 0;
+  return static_cast<std::uint64_t>(d.cost) >> d.f;
+}
+
 void set_report(DecisionData& d, const Report& report) noexcept {
   d.computed = true;
   d.mult = report.remaining;
@@ -60,12 +67,7 @@ Nanos Decision::reset_after() const noexcept {
 }
 Nanos Decision::starts_in() const noexcept { return nanos(rule::report_of(data_).starts_in_ns); }
 
-std::uint64_t Decision::charged() const noexcept {
-  if (!allowed()) return 0;
-  if (data_.receipt == Receipt::Several) return data_.tokens;
-  if (data_.slot == nullptr) return 0;
-  return static_cast<std::uint64_t>(data_.cost) >> data_.f;
-}
+std::uint64_t Decision::charged() const noexcept { return rule::charged_of(data_); }
 
 std::string_view Decision::limit_name() const noexcept {
   return data_.owner == nullptr ? std::string_view{}

@@ -11,6 +11,9 @@ namespace cutwater::rule {
 /// From a line of the token clock, or as they stand when they were finished already.
 Report report_of(const DecisionData& decision) noexcept;
 
+/// Tokens a decision took, the smallest over its windows: Decision::charged().
+std::uint64_t charged_of(const DecisionData& decision) noexcept;
+
 /// Finishes a decision: from now on it holds these four answers instead of a line. The receipt
 /// (slot, tag, level, cost) stays.
 void set_report(DecisionData& decision, const Report& report) noexcept;

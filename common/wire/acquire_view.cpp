@@ -12,8 +12,10 @@ namespace {
 constexpr std::size_t kMessageFields = 3;
 constexpr std::size_t kItemFields = 2, kItemFieldsMost = 4;
 constexpr std::size_t kDecisionFields = 7;
-// Head, two 16 bit numbers, four of 64 bits, one of 8, flags of 10 bits, a 16 bit one.
-static_assert(1 + 3 + 4 * Fill::kMaxNumber + 2 + 3 + 3 <= kMaxDecisionBytes);
+// Head, two 16 bit numbers, four of 64 bits, one of 8, flags of 10 bits, and what is not usual: a 16
+// bit one, two of 64.
+static_assert(1 + 3 + 4 * Fill::kMaxNumber + 2 + 3 + 3 + 2 * Fill::kMaxNumber <=
+              kMaxDecisionBytes);
 
 bool read_item(Scan& scan, ItemView& out) {
   const std::size_t fields = scan.array();
@@ -28,6 +30,13 @@ bool read_item(Scan& scan, ItemView& out) {
   const std::uint64_t flags = fields == kItemFieldsMost ? scan.number() : 0;
   out.flags = static_cast<std::uint8_t>(flags);
   return !scan.failed() && out.cost <= kMaxCost && flags <= kKnownItemFlags;
+}
+
+/// How many of the fields that may be left out are written.
+std::size_t fields_behind(const DecisionAnswer& d) noexcept {
+  if (d.clock_ns != 0) return 3;
+  if (d.charged != kChargedAsAsked) return 2;
+  return d.would != 0 ? 1 : 0;
 }
 
 }  // namespace
@@ -62,7 +71,8 @@ void put_decisions(std::string& out, std::span<const DecisionAnswer> decisions) 
   fill.array(1);
   fill.array(decisions.size());
   for (const DecisionAnswer& d : decisions) {
-    fill.array(d.would != 0 ? kDecisionFields + 1 : kDecisionFields);
+    const std::size_t more = fields_behind(d);
+    fill.array(kDecisionFields + more);
     fill.number(d.reason);
     fill.number(d.remaining);
     fill.number(d.retry_after_ns);
@@ -70,7 +80,9 @@ void put_decisions(std::string& out, std::span<const DecisionAnswer> decisions) 
     fill.number(d.wait_ns);
     fill.number(d.window);
     fill.number(d.flags & kKnownAnswerFlags);
-    if (d.would != 0) fill.number(d.would);
+    if (more > 0) fill.number(d.would);
+    if (more > 1) fill.number(d.charged);
+    if (more > 2) fill.number(d.clock_ns);
   }
   out.resize(static_cast<std::size_t>(fill.at() - out.data()));
 }

@@ -36,17 +36,7 @@ constexpr auto kPeek = [](auto& io, auto& m) { item_fields(io, m.items, {1, kMax
 
 constexpr auto kDecisions = [](auto& io, auto& m) {
   io.list("decisions", m.decisions, {0, kMaxItems}, [](auto& list, auto& d) {
-    list.tuple("", [&](auto& in) {
-      in.number("reason", d.reason);
-      if (d.is_error()) return in.told("text", d.text, kMaxErrorText);
-      in.number("remaining", d.remaining);
-      in.number("retry_after_ns", d.retry_after_ns);
-      in.number("reset_after_ns", d.reset_after_ns);
-      in.number("wait_ns", d.wait_ns);
-      in.number("window", d.window);
-      in.answer_bits("flags", d.flags, kKnownAnswerFlags);
-      if (in.more(d.would != 0)) in.number("would", d.would);
-    });
+    list.tuple("", [&](auto& in) { decision_fields(in, d); });
   });
 };
 

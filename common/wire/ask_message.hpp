@@ -26,7 +26,7 @@ inline constexpr std::uint8_t kItemAfterTheFact = 1;     ///< Item::flags: charg
 inline constexpr std::uint8_t kKnownItemFlags = kItemAfterTheFact;
 /// A decision without text takes at most this many bytes, so that an answer's size can be known
 /// before anything is decided.
-inline constexpr std::size_t kMaxDecisionBytes = 48;
+inline constexpr std::size_t kMaxDecisionBytes = 72;
 
 /// `reason` of an answer: below kFirstItemError those of cutwater::Reason (0 = allowed), from there
 /// on an ItemError. A number of a newer daemon is kept as it is and is a refusal.
@@ -109,6 +109,10 @@ struct Item {
   bool operator==(const Item&) const = default;
 };
 
+/// DecisionAnswer::charged left out: the cost, when allowed and no shadow would have refused; else
+/// 0, as for a look.
+inline constexpr std::uint64_t kChargedAsAsked = ~std::uint64_t{0};
+
 /// One decision of an answer, or an item error in its place.
 struct DecisionAnswer {
   std::uint16_t reason = kReasonAllowed;  ///< nothing else says whether it is allowed
@@ -119,6 +123,8 @@ struct DecisionAnswer {
   std::uint8_t window = 0;
   std::uint16_t flags = 0;                ///< kAnswer*
   std::uint16_t would = 0;                ///< with kAnswerShadow
+  std::uint64_t charged = kChargedAsAsked;  ///< tokens it took
+  std::uint64_t clock_ns = 0;             ///< the reading it used; 0 = not told: the clock runs
   std::string text;                       ///< item errors only; cut to kMaxErrorText
 
   bool allowed() const noexcept { return reason == kReasonAllowed; }

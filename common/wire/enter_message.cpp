@@ -35,8 +35,16 @@ constexpr auto kAdmission = [](auto& in, auto& a) {
   in.number("waiting", a.waiting);
   in.number("since_ns", a.since_ns);
   in.told("why", a.why, kMaxErrorText);
-  if (in.more(a.places != 0 || a.waited_ns != 0)) in.number("places", a.places);
-  if (in.more(a.waited_ns != 0)) in.number("waited_ns", a.waited_ns);
+  const bool timed = a.clock_ns != 0 || !a.each.empty();
+  const bool waited = timed || a.waited_ns != 0;
+  if (in.more(waited || a.places != 0)) in.number("places", a.places);
+  if (in.more(waited)) in.number("waited_ns", a.waited_ns);
+  if (in.more(timed)) in.number("clock_ns", a.clock_ns);
+  if (in.more(!a.each.empty())) {
+    in.list("each", a.each, {0, kMaxEnterItems}, [](auto& list, auto& d) {
+      list.tuple("", [&](auto& fields) { decision_fields(fields, d); });
+    });
+  }
 };
 
 constexpr auto kEnterAnswer = [](auto& io, auto& m) {

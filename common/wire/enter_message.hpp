@@ -62,6 +62,8 @@ struct Admission {
   std::string why;                   ///< what brought it there; "" when nothing refused
   std::uint32_t places = 0;          ///< refused by the bulkhead: how many there are
   std::uint64_t waited_ns = 0;       ///< time in line for a place
+  std::uint64_t clock_ns = 0;        ///< as in DecisionAnswer
+  std::vector<DecisionAnswer> each;  ///< of limits alone: what each item says by itself
   std::string text;                  ///< item errors only
 
   bool allowed() const noexcept { return reason == kReasonAllowed; }

@@ -64,8 +64,7 @@ class CUTWATER_EXPORT Admission {
   /// All of it as one answer, without a receipt.
   const Decision& verdict() const noexcept { return verdict_; }
   /// What each limit of the list answered by itself; empty for a bad argument. The receipts lie
-  /// here: Client::refund() spends them all, Limit::refund() one. A daemon that is asked answers
-  /// for all of them at once: each then says what the verdict says.
+  /// here: Client::refund() spends them all, Limit::refund() one.
   std::span<const Decision> each() const noexcept { return {each_.data(), count_}; }
   std::span<Decision> each() noexcept { return {each_.data(), count_}; }
 

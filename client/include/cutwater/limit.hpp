@@ -100,8 +100,8 @@ class CUTWATER_EXPORT Limit {
   /// tokens: goes into debt, down to the limit's max-debt; what goes beyond is not charged, and
   /// Decision::charged() says how much was. remaining() is 0 while in debt. Refused only by
   /// Reason::Degraded (no place in the table and on-full: deny, no daemon) and bad arguments. A ban
-  /// or `mode: shadow` changes nothing: it was used. Over the socket charged() is the cost, also
-  /// where max-debt cut it: the answer does not tell.
+  /// or `mode: shadow` changes nothing: it was used. An unlimited key is charged nothing: it has
+  /// no bucket.
   Decision charge(std::string_view key, std::uint64_t cost) noexcept;
 
   /// What try_acquire would answer. Writes nothing at all, not even a counter (L2).

@@ -163,7 +163,7 @@ class CUTWATER_EXPORT Decision {
   Nanos reset_after() const noexcept;
   /// Allowed by waiting: when, seen from the decision, its place in line begins. 0 otherwise.
   Nanos starts_in() const noexcept;
-  /// Stamp: the reading of the segment's clock this decision used.
+  /// Stamp: the reading of the segment's clock this decision used; over the socket of the receipt.
   Nanos stamp() const noexcept { return Nanos{data_.t}; }
 
   bool degraded() const noexcept { return (data_.flags & kDegraded) != 0; }

@@ -131,6 +131,8 @@ TEST(AcquireView, WritesTheAnswersBytes) {
       d.window = static_cast<std::uint8_t>(random());
       d.flags = static_cast<std::uint16_t>(random());
       if (random() % 2 == 0) d.would = static_cast<std::uint16_t>(random());
+      if (random() % 4 == 0) d.charged = number(random);
+      if (random() % 4 == 0) d.clock_ns = number(random);
     }
     std::string bytes = "before";
 

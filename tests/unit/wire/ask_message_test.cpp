@@ -57,6 +57,22 @@ TEST(GoldenAsking, AcquireWithEverything) {
   both_ways("acquire_answer_all", 8, answer);
 }
 
+TEST(GoldenAsking, WhatIsNotUsuallyTold) {
+  DecisionAnswer cut = decision(0, 0, 0, 800'000'000);
+  cut.charged = 3;
+  DecisionAnswer stepped = decision(1, 2, 100'000'000, 800'000'000);
+  stepped.charged = 0;
+  stepped.clock_ns = 6'000'000'000;
+  const AcquireAnswer answer{{cut, stepped}};
+  Admission all;
+  all.remaining = 2;
+  all.clock_ns = 6'000'000'000;
+  all.each = {cut, stepped};
+
+  both_ways("acquire_answer_told", 9, answer);
+  both_ways("enter_answer_told", 15, EnterAnswer{all});
+}
+
 TEST(GoldenAsking, ResolveAndPeek) {
   const Resolve resolve{{{NameKind::Limit, "api-per-user"},
                          {NameKind::Breaker, "fraudCheck"},
@@ -200,7 +216,11 @@ TEST(GoldenAsking, AnUnknownTailOfAnElementIsIgnored) {
   EnterAnswer whole = *decode<EnterAnswer>(golden_payload("enter_answer_all"));
   whole.admission.places = 5;            // both may be left out, and are in the golden file
   whole.admission.waited_ns = 6;
-  for (const int number : {5, 6, 1}) admission.push_back(number);
+  whole.admission.clock_ns = 7;
+  whole.admission.each.resize(1);
+  for (const int number : {5, 6, 7}) admission.push_back(number);
+  admission.push_back(Value::array({Value::array({0, 0, 0, 0, 0, 0, 0})}));
+  admission.push_back(1);
   EXPECT_EQ(*decode<EnterAnswer>(encode_value(root).value()), whole);
 }
 
@@ -234,6 +254,7 @@ TEST(Asking, ADecisionIsNeverLongerThanItsBound) {
   widest_one.window = 255;
   widest_one.flags = kKnownAnswerFlags;
   widest_one.would = 65535;
+  widest_one.charged = widest_one.clock_ns = kNever;
   AcquireAnswer many{std::vector<DecisionAnswer>(256, widest_one)};
 
   EXPECT_LE(encode(many)->size(), 256 * kMaxDecisionBytes + 16);
