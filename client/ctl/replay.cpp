@@ -91,8 +91,8 @@ struct Decider {
   Limit limit;
 
   static Result<Decider> make(const config::Config& config, const std::string& name,
-                              const SteppedClock& clock) {
-    auto client = Client::Core::in_memory(config, clock);
+                              const SteppedClock& clock, std::int64_t unix_ns) {
+    auto client = Client::Core::in_memory(config, clock, unix_ns);
     if (!client) return client.error();
     auto limit = client->limit(name);
     if (!limit) return limit.error();
@@ -118,11 +118,15 @@ void take_sums(ReplayResult& result, const ClientSums& sums) {
 
 Result<ReplayResult> replay(AccessLog& log, const ReplayAsk& ask, const Progress& progress) {
   SteppedClock clock;
-  auto decider = Decider::make(*ask.config, ask.limit, clock);
+  LogEntry entry;
+  bool more = log.next(entry);
+  // Days and months are those of the log.
+  const std::int64_t first_ns = more ? entry.stamp_ns : 0;
+  auto decider = Decider::make(*ask.config, ask.limit, clock, first_ns);
   if (!decider) return decider.error();
   std::optional<Decider> against;
   if (ask.against != nullptr) {
-    auto made = Decider::make(*ask.against, ask.limit, clock);
+    auto made = Decider::make(*ask.against, ask.limit, clock, first_ns);
     if (!made) return made.error();
     against.emplace(std::move(*made));
   }
@@ -134,9 +138,8 @@ Result<ReplayResult> replay(AccessLog& log, const ReplayAsk& ask, const Progress
   result.limit = ask.limit;
   result.compared = against.has_value();
   ClientSums sums(ask.max_clients);
-  LogEntry entry;
   unsigned told = 0;
-  while (log.next(entry)) {
+  for (; more; more = log.next(entry)) {
     if (result.requests == 0) result.first_ns = result.last_ns = entry.stamp_ns;
     if (entry.stamp_ns - result.first_ns >= shm::kHorizonNs / 2) {
       log.reject("time lies more than 9 years behind the first line's");

@@ -99,7 +99,10 @@ void Client::Core::start() noexcept {
   if (segment_) view_ = segment_->view();
   else view_.rules_control = &no_rules;
   number_ = detail::next_client_number();
-  if (own_ && own_->clock) own_->clock->add(&view_);
+  if (own_) {
+    own_->renewal = std::make_unique<detail::CalendarRenewal>(view_, *own_->publisher);
+    if (own_->clock) own_->clock->add(own_->renewal.get());
+  }
   detail::prepare_thread_exit();
   detail::prepare_leases();
   detail::register_core(*this);
@@ -109,7 +112,7 @@ Client::Core::~Core() {
   if (segment_) detail::give_back_leases(number_);
   detail::unregister_core(*this);
   owned_link_.reset();
-  if (own_ && own_->clock) own_->clock->remove(&view_);
+  if (own_ && own_->clock) own_->clock->remove(own_->renewal.get());
   if (client::Connection* link = connection()) link->bye();
   detail::LimitState* state = limits_.load(std::memory_order_acquire);
   while (state != nullptr) {
@@ -180,6 +183,7 @@ detail::LimitState* Client::Core::make_record(std::string_view name) const noexc
   state->number = detail::next_limit_number();
   state->link = link_;
   state->watcher = watcher_;
+  if (own_ && !own_->clock) state->renewal = own_->renewal.get();
   if (watcher_ != nullptr) state->away.store(true, std::memory_order_relaxed);
   state->decided_by = is_private() ? DecidedBy::Private : DecidedBy::Memory;
   return state;

@@ -20,6 +20,7 @@
 #include "shm/process_table.hpp"
 #include "shm/publisher.hpp"
 #include "shm/segment.hpp"
+#include "src/calendar_renewal.hpp"
 #include "src/connection.hpp"
 #include "src/limit_state.hpp"
 
@@ -45,6 +46,7 @@ class Client::Core {
   struct Private {
     std::unique_ptr<shm::RowTable> rows;
     std::unique_ptr<shm::Publisher> publisher;
+    std::unique_ptr<detail::CalendarRenewal> renewal;  ///< of the Core, once it stands
     std::shared_ptr<SteppedClock::State> clock;      ///< nullptr: CLOCK_BOOTTIME
     shm::RowGrant row;
     std::string instance;
@@ -62,7 +64,10 @@ class Client::Core {
   Core& operator=(const Core&) = delete;
 
   /// Client::in_memory() of a configuration that was read already, environment and all (replay).
-  static Result<Client> in_memory(const config::Config& config, const SteppedClock& clock);
+  /// `unix_ns`: what a wall clock shows at the present moment of `clock`, for calendars and ends of
+  /// bans.
+  static Result<Client> in_memory(const config::Config& config, const SteppedClock& clock,
+                                  std::optional<std::int64_t> unix_ns = {});
 
   /// The record of a limit; made at the first ask for its name.
   Result<detail::LimitState*> limit(std::string_view name);
@@ -104,6 +109,9 @@ class Client::Core {
   /// The daemon's connection, nullptr when there is none (in memory, forked child).
   client::Connection* connection() noexcept;
 
+  /// Of an in-memory client; else nullptr.
+  detail::CalendarRenewal* renewal() const noexcept { return own_ ? own_->renewal.get() : nullptr; }
+
   /// Hands every ask of limits of this client to `watcher`. Before the first limit() of it.
   void watch(detail::AskWatcher& watcher) noexcept { watcher_ = &watcher; }
 
@@ -143,8 +151,8 @@ struct SteppedClock::State {
   void move_to(std::int64_t at_ns) noexcept;
   std::int64_t now() const noexcept;
 
-  void add(const shm::View* view);
-  void remove(const shm::View* view) noexcept;
+  void add(detail::CalendarRenewal* segment);
+  void remove(detail::CalendarRenewal* segment) noexcept;
 
   struct Followers;                      ///< the segments, under a mutex
   std::unique_ptr<Followers> followers;

@@ -68,7 +68,8 @@ Result<shm::PublishReport> publish(shm::Publisher& publisher, const shm::View& v
 namespace {
 
 Result<std::unique_ptr<Client::Core>> make_private(const config::Config& config,
-                                                   std::shared_ptr<SteppedClock::State> clock) {
+                                                   std::shared_ptr<SteppedClock::State> clock,
+                                                   std::optional<std::int64_t> unix_ns = {}) {
   auto segment = shm::Segment::create_private(options_for(config, clock.get()));
   if (!segment) return segment.error();
   const shm::View view = segment->view();
@@ -80,6 +81,7 @@ Result<std::unique_ptr<Client::Core>> make_private(const config::Config& config,
   if (!row) return row.error();
   own.row = *row;
   own.publisher = std::make_unique<shm::Publisher>(view);
+  if (unix_ns) own.publisher->set_wall_offset(*unix_ns - view.clock.now());
   own.clock = clock;
   auto published = publish(*own.publisher, view, config);
   if (!published) return published.error();
@@ -102,8 +104,9 @@ Result<Client> Client::in_memory(std::string_view yaml, const SteppedClock& cloc
   return Core::in_memory(*config, clock);
 }
 
-Result<Client> Client::Core::in_memory(const config::Config& config, const SteppedClock& clock) {
-  auto core = make_private(config, clock.state_);
+Result<Client> Client::Core::in_memory(const config::Config& config, const SteppedClock& clock,
+                                       std::optional<std::int64_t> unix_ns) {
+  auto core = make_private(config, clock.state_, unix_ns);
   if (!core) return core.error();
   return Client{std::move(*core)};
 }
@@ -118,7 +121,8 @@ Result<void> Client::Core::reload(std::string_view yaml) {
   }
   auto config = read_config(yaml);
   if (!config) return config.error();
-  auto published = publish(*own_->publisher, view_, *config);
+  auto published = own_->renewal->with_publisher(
+      [&](shm::Publisher& publisher) { return publish(publisher, view_, *config); });
   if (!published) return published.error();
   // The publisher has moved this segment's word to the moment of the change; the clock follows, and
   // every other client on it.

@@ -2,6 +2,7 @@
 #include "src/limit_list.hpp"
 
 #include "shm/key_hash.hpp"
+#include "src/calendar_renewal.hpp"
 #include "src/elsewhere.hpp"
 #include "src/limit_of.hpp"
 
@@ -21,6 +22,7 @@ Reason prepare_limits(std::span<const LimitAsk> asks, PreparedLimits& out, const
     if (state == nullptr) return Reason::Degraded;
     // Limits of another memory cannot be charged together with these.
     if (at != 0 && state->view != out.state[0]->view) return Reason::InvalidArgument;
+    if (state->renewal != nullptr) state->renewal->renew_if_due();
     out.state[at] = state;
     out.ask[at] = {unpack_ref(state->ref.load(std::memory_order_relaxed)),
                    {shm::hash_key(state->secret, asks[at].key), asks[at].key},

@@ -22,6 +22,7 @@ class DaemonLink;
 namespace cutwater::detail {
 
 class AskWatcher;
+class CalendarRenewal;
 
 /// Index and incarnation of a limit in one word, so that nobody sees half of a change.
 constexpr std::uint64_t pack_ref(shm::LimitRef ref) noexcept {
@@ -112,6 +113,7 @@ struct alignas(64) LimitState {
   /// `current` of the rules in which the name was last looked for in vain.
   std::atomic<std::uint64_t> gone_current{kNoCurrent};
   std::atomic<std::uint64_t> waiting{0};         ///< process_life():32 | callers asleep now:32
+  CalendarRenewal* renewal = nullptr;            ///< to be asked before a calendar decides
   char name[64] = {};                            ///< what `owner.name` points to
   ToldLimit told;                                ///< away; set before the record is published
   /// Away: the record of the same name where it was last decided instead; one that lives as long.

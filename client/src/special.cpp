@@ -3,6 +3,7 @@
 // through shm/admit.hpp, as the daemon asks; and charges after the fact of any limit.
 #include <cutwater/limit.hpp>
 
+#include "src/calendar_renewal.hpp"
 #include "src/decide.hpp"
 
 namespace cutwater::detail {
@@ -36,6 +37,7 @@ void count_special(LimitState& state, const shm::AdmitAsk& ask, SpecialAsk how,
 
 void ask_specially(LimitState& state, shm::AdmitAsk ask, SpecialAsk how,
                    DecisionData& out) noexcept {
+  if (state.renewal != nullptr) state.renewal->renew_if_due();
   std::uint64_t charged = 0;
   bool answered = false;
   for (int attempt = 0; attempt < 2 && !answered; ++attempt) {

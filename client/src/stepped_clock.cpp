@@ -14,7 +14,7 @@ namespace cutwater {
 
 struct SteppedClock::State::Followers {
   std::mutex mutex;
-  std::vector<const shm::View*> views;
+  std::vector<detail::CalendarRenewal*> segments;
 };
 
 namespace {
@@ -38,22 +38,24 @@ void SteppedClock::State::move_to(std::int64_t at_ns) noexcept {
   while (seen < at_ns && !now_ns->compare_exchange_weak(seen, at_ns, std::memory_order_acq_rel)) {}
   if (seen >= at_ns) return;
   const std::lock_guard lock(followers->mutex);
-  for (const shm::View* view : followers->views) shm::step_clock(*view, kSteppedOriginNs + at_ns);
+  for (detail::CalendarRenewal* segment : followers->segments) {
+    segment->step_to(kSteppedOriginNs + at_ns);
+  }
 }
 
 std::int64_t SteppedClock::State::now() const noexcept {
   return now_ns->load(std::memory_order_acquire);
 }
 
-void SteppedClock::State::add(const shm::View* view) {
+void SteppedClock::State::add(detail::CalendarRenewal* segment) {
   const std::lock_guard lock(followers->mutex);
-  followers->views.push_back(view);
-  shm::step_clock(*view, kSteppedOriginNs + now());
+  followers->segments.push_back(segment);
+  segment->step_to(kSteppedOriginNs + now());
 }
 
-void SteppedClock::State::remove(const shm::View* view) noexcept {
+void SteppedClock::State::remove(detail::CalendarRenewal* segment) noexcept {
   const std::lock_guard lock(followers->mutex);
-  std::erase(followers->views, view);
+  std::erase(followers->segments, segment);
 }
 
 SteppedClock::SteppedClock() : state_(std::make_shared<State>()) {}

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <ctime>
 
+#include "src/calendar_renewal.hpp"
 #include "src/decide.hpp"
 #include "src/waiting.hpp"
 
@@ -95,6 +96,7 @@ bool charge_in_line(LimitState& state, shm::BucketAsk& ask, std::string_view tex
   std::uint64_t hint = shm::kNoSlot;
   shm::Outcome outcome;
   if (detail::is_special(state)) {
+    if (state.renewal != nullptr) state.renewal->renew_if_due();
     const shm::AdmitAsk wanted{ask.limit, {ask.key, text}, ask.cost, ask.max_wait_ns};
     outcome = shm::admit(*state.view, wanted, out);
   } else {
