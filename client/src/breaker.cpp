@@ -3,9 +3,11 @@
 #include <cutwater/breaker.hpp>
 
 #include <algorithm>
+#include <memory>
 #include <span>
 
 #include "base/fork_page.hpp"
+#include "shm/breaker_quick.hpp"
 #include "shm/breaker_words.hpp"
 #include "src/asked_breaker.hpp"
 #include "src/breaker_record.hpp"
@@ -13,6 +15,7 @@
 #include "src/daemon_link.hpp"
 #include "src/enter_parts.hpp"
 #include "src/give_back.hpp"
+#include "src/passing_exceptions.hpp"
 
 namespace cutwater {
 namespace {
@@ -66,40 +69,61 @@ std::string BreakerRefusal::text() const {
   return rule::refusal_text(info.numbers, story, wait, hint_);
 }
 
+const BreakerRefusal& Entered::none() noexcept {
+  static const BreakerRefusal nothing;
+  return nothing;
+}
+
 // ---- entering -----------------------------------------------------------------------------------
 
 std::string_view Breaker::name() const noexcept { return record_->name_view; }
 
+inline Entered::Entered(BreakerPlace* place, std::uint64_t life, std::uint32_t epoch,
+                        int exceptions, std::int64_t start_ns) noexcept
+    : granted_(true) {
+  call_.place_ = place;
+  call_.life_ = life;
+  call_.start_ns_ = start_ns;
+  call_.epoch_ = epoch;
+  call_.exceptions_ = exceptions;
+  call_.kind_ = static_cast<std::uint8_t>(shm::CallKind::Window);
+}
+
+/// Everything in registers: what is rare, or needs the clock, is a function of its own.
 Entered Breaker::try_enter(Nanos deadline) noexcept {
-  Entered out;
   BreakerPlace* const place = record_->at.load(std::memory_order_acquire);
-  if (place != nullptr) [[likely]] {
-    const shm::View& view = *place->view;
-    // relaxed: the numbers are compared; `current` itself is loaded with acquire.
-    const bool same = place->seen_current.load(std::memory_order_relaxed) == view.current();
-    if (same && place->plain.load(std::memory_order_relaxed)) [[likely]] {
-      const shm::BreakerHead& head = view.breakers[place->breaker().index];
-      const std::uint64_t lo = __atomic_load_n(&head.state.lo, __ATOMIC_ACQUIRE);
-      if ((lo & shm::kStateNotPlain) == 0) [[likely]] {
-        Call& call = out.call_;
-        out.granted_ = true;
-        call.place_ = place;
-        call.life_ = place->life->load(std::memory_order_relaxed);
-        if (call.life_ == 0) [[unlikely]] call.life_ = process_life();   // a child's first call
-        call.epoch_ = shm::epoch_of(lo);
-        call.kind_ = static_cast<std::uint8_t>(shm::CallKind::Window);
-        call.exceptions_ = std::uncaught_exceptions();
-        if (place->measures.load(std::memory_order_relaxed)) call.start_ns_ = view.clock.now();
-        return out;
-      }
-    }
+  if (place == nullptr) [[unlikely]] return enter_slowly(deadline);
+  std::uint64_t state_lo = 0;
+  bool measures = false;
+  // relaxed, both: compared with the one that is kept; a number that carries its whole meaning.
+  const std::uint64_t ref = place->ref.load(std::memory_order_relaxed);
+  const std::uint64_t life = place->life->load(std::memory_order_relaxed);
+  const unsigned* const passing = detail::passing_count;
+  if (!shm::enter_quickly(place->local, *place->view, ref, state_lo, measures) || life == 0 ||
+      passing == nullptr) [[unlikely]] {
+    return enter_slowly(deadline);
   }
-  enter_slowly(place, deadline, out);
+  const std::uint32_t epoch = shm::epoch_of(state_lo);
+  if (measures) return enter_measured(place, life, epoch, static_cast<int>(*passing));
+  return Entered(place, life, epoch, static_cast<int>(*passing), 0);
+}
+
+Entered Breaker::enter_measured(BreakerPlace* place, std::uint64_t life, std::uint32_t epoch,
+                                int exceptions) noexcept {
+  return Entered(place, life, epoch, exceptions, place->view->clock.now());
+}
+
+/// Also the first call of a thread, and of a forked child.
+Entered Breaker::enter_slowly(Nanos deadline) noexcept {
+  Entered out;
+  static_cast<void>(detail::find_passing_count());
+  enter_slowly(record_->at.load(std::memory_order_acquire), deadline, out);
   return out;
 }
 
 void Breaker::enter_slowly(BreakerPlace* place, Nanos deadline, Entered& out) noexcept {
-  BreakerRefusal& refusal = out.refusal_;
+  BreakerRefusal& refusal = *std::construct_at(&out.refusal_);
+  out.refused_ = true;
   if (place == nullptr ||
       place->seen_current.load(std::memory_order_relaxed) != place->view->current()) {
     detail::Found<BreakerPlace> found = detail::find_spot(*record_);
@@ -147,7 +171,7 @@ void EnterParts::fill(Call& call, BreakerPlace& place, const shm::BreakerCall& g
   call.cell_ = granted.cell;
   call.ticket_[0] = granted.ticket.lo;
   call.ticket_[1] = granted.ticket.hi;
-  call.exceptions_ = std::uncaught_exceptions();
+  call.exceptions_ = passing_exceptions();
   call.start_ns_ = start_ns;
 }
 
@@ -238,7 +262,7 @@ Call& Call::operator=(Call&& other) noexcept {
   return *this;
 }
 
-Call::~Call() {
+void Call::close() noexcept {
   end();
   detail::AskedBreaker::let_go(*this);
 }
@@ -250,6 +274,21 @@ void Call::end() noexcept {
 }
 
 void Call::succeeded(std::optional<Nanos> took) noexcept {
+  const bool plain = kind_ == static_cast<std::uint8_t>(shm::CallKind::Window) &&
+                     place_ != nullptr && ticket_[0] == 0 && ticket_[1] == 0;
+  if (plain) [[likely]] {
+    const std::uint64_t now = place_->life->load(std::memory_order_relaxed);
+    const shm::QuickOutcome outcome{epoch_, start_ns_,
+                                    took ? std::max<std::int64_t>(0, took->count()) : -1};
+    // relaxed: as in try_enter().
+    const std::uint64_t ref = place_->ref.load(std::memory_order_relaxed);
+    if (now == life_ && shm::finish_quickly(*place_->view, ref, place_->caller(now), outcome))
+        [[likely]] {
+      kind_ = 0;
+      said_ = true;
+      return;
+    }
+  }
   report(static_cast<std::uint8_t>(shm::Ended::Success), {}, took, false, {});
 }
 void Call::failed(std::string_view outcome_class, std::optional<Nanos> took,

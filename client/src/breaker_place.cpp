@@ -32,12 +32,6 @@ void BreakerPlace::resolve(std::string_view name) noexcept {
   seen_current.store(current, std::memory_order_release);
 }
 
-shm::BreakerCaller BreakerPlace::caller() const noexcept {
-  shm::BreakerCaller out = row_caller();
-  out.local = &local;
-  return out;
-}
-
 std::vector<std::string> BreakerRecord::names(const shm::View& view) {
   std::vector<std::string> names;
   for (std::uint32_t i = 0; i < view.breaker_count; ++i) {

@@ -24,7 +24,13 @@ struct BreakerPlace : NamedSpot {
     const std::uint64_t word = ref.load(std::memory_order_relaxed);
     return {static_cast<std::uint32_t>(word), static_cast<std::uint32_t>(word >> 32)};
   }
-  shm::BreakerCaller caller() const noexcept;
+  /// `now`: process_life().
+  [[gnu::always_inline]] shm::BreakerCaller caller(std::uint64_t now) const noexcept {
+    shm::BreakerCaller out = row_caller(now);
+    out.local = &local;
+    return out;
+  }
+  shm::BreakerCaller caller() const noexcept { return caller(process_life()); }
 
   static bool is_there(const shm::View& view, std::string_view name) noexcept;
   void resolve(std::string_view name) noexcept;

@@ -80,18 +80,6 @@ Error unknown_name(const Client::Core& core, std::string_view name) {
 
 }  // namespace
 
-shm::BreakerCaller NamedSpot::row_caller() const noexcept {
-  shm::BreakerCaller out;
-  if (row->life == process_life()) {
-    out.row = row->index;
-    out.generation = row->generation;
-  } else if (row->index != 0) {                  // a child that was forked: a user of its own
-    out.user = {row->index, row->generation, process_life() & shm::kForkMask};
-  }
-  out.stripe = counter_for(*this).stripe;
-  return out;
-}
-
 template <class Record>
 Found<typename Record::SpotType> find_spot(Record& record) noexcept {
   auto* at = record.at.load(std::memory_order_acquire);

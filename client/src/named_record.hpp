@@ -16,6 +16,7 @@
 
 #include <cutwater/client.hpp>
 
+#include "base/fork_page.hpp"
 #include "shm/breaker.hpp"
 #include "shm/view.hpp"
 #include "src/limit_state.hpp"
@@ -53,8 +54,20 @@ struct NamedSpot {
   std::uint32_t index() const noexcept {
     return static_cast<std::uint32_t>(ref.load(std::memory_order_relaxed));
   }
-  /// The row of this process, none in a forked child, and the calling thread's counters.
-  shm::BreakerCaller row_caller() const noexcept;
+  /// The row of this process, none in a forked child, and the calling thread's counters. `now`:
+  /// process_life().
+  [[gnu::always_inline]] shm::BreakerCaller row_caller(std::uint64_t now) const noexcept {
+    shm::BreakerCaller out;
+    if (row->life == now) [[likely]] {
+      out.row = row->index;
+      out.generation = row->generation;
+    } else if (row->index != 0) {                // a child that was forked: a user of its own
+      out.user = {row->index, row->generation, now & shm::kForkMask};
+    }
+    out.stripe = counter_for(*this).stripe;
+    return out;
+  }
+  shm::BreakerCaller row_caller() const noexcept { return row_caller(process_life()); }
 };
 
 template <class Record, class Spot>

@@ -78,6 +78,7 @@ enum class Guard {
   BreakerMoveClearsViews,  ///< shm/breaker_user: a move of the host ends what processes had for
                            ///< themselves
   HangingCountedOnce,      ///< shm/breaker_hanging: a call gives its cell back before it records
+  PartsReadAgainAfterReload,  ///< shm/kept: what a process kept of the settings ends with them
   // bulkheads
   PlaceCountedAfterTake,   ///< shm/bulkhead: who takes counts all cells afterwards
   PlaceTakeNumber,         ///< shm/bulkhead: two takes of one cell are two words

@@ -86,22 +86,6 @@ BreakerNumbers numbers_of(const BreakerSettings& s, std::string_view name) noexc
   return n;
 }
 
-BreakerReason reason_to_open(const BreakerNumbers& n, const BreakerWindow& window,
-                             BreakerOutcome last) noexcept {
-  const bool bad = last.failed || last.slow;
-  if (n.evaluate_on == byte(EvaluateOn::Failure) && !bad) return BreakerReason::None;
-  const bool enough = window.calls >= n.minimum;
-  if (enough && reaches(window.failures, window.calls, n.failure_ppm)) {
-    return BreakerReason::FailureRate;
-  }
-  if (enough && reaches(window.slow, window.calls, n.slow_ppm)) return BreakerReason::SlowRate;
-  if (n.failure_count != 0 && window.failures >= n.failure_count) {
-    return BreakerReason::FailureCount;
-  }
-  if (n.consecutive != 0 && window.run >= n.consecutive) return BreakerReason::Consecutive;
-  return BreakerReason::None;
-}
-
 std::uint64_t open_wait(const BreakerNumbers& n, std::uint32_t attempts,
                         std::uint32_t epoch) noexcept {
   const std::uint64_t most = n.max_open_wait_ns;

@@ -111,10 +111,42 @@ constexpr bool reaches(std::uint64_t part, std::uint64_t all, std::uint32_t ppm)
   return ppm != kOffPpm && part * kPpm >= std::uint64_t{ppm} * all;
 }
 
+/// What of the numbers opens a closed breaker.
+struct OpenAt {
+  std::uint32_t minimum = 0;
+  std::uint32_t failure_ppm = kOffPpm;
+  std::uint32_t slow_ppm = kOffPpm;
+  std::uint32_t failure_count = 0;
+  std::uint8_t consecutive = 0;
+  std::uint8_t evaluate_on = 0;      ///< EvaluateOn
+};
+constexpr OpenAt open_at(const BreakerNumbers& n) noexcept {
+  return {n.minimum, n.failure_ppm, n.slow_ppm, n.failure_count, n.consecutive, n.evaluate_on};
+}
+
 /// S7: the reason for which this window opens a closed breaker; None when it does not. `last`: the
 /// outcome that was just appended (evaluate-on).
-BreakerReason reason_to_open(const BreakerNumbers& numbers, const BreakerWindow& window,
-                             BreakerOutcome last) noexcept;
+constexpr BreakerReason reason_to_open(const OpenAt& at, const BreakerWindow& window,
+                                       BreakerOutcome last) noexcept {
+  const bool bad = last.failed || last.slow;
+  if (at.evaluate_on == static_cast<std::uint8_t>(EvaluateOn::Failure) && !bad) {
+    return BreakerReason::None;
+  }
+  const bool enough = window.calls >= at.minimum;
+  if (enough && reaches(window.failures, window.calls, at.failure_ppm)) {
+    return BreakerReason::FailureRate;
+  }
+  if (enough && reaches(window.slow, window.calls, at.slow_ppm)) return BreakerReason::SlowRate;
+  if (at.failure_count != 0 && window.failures >= at.failure_count) {
+    return BreakerReason::FailureCount;
+  }
+  if (at.consecutive != 0 && window.run >= at.consecutive) return BreakerReason::Consecutive;
+  return BreakerReason::None;
+}
+constexpr BreakerReason reason_to_open(const BreakerNumbers& numbers, const BreakerWindow& window,
+                                       BreakerOutcome last) noexcept {
+  return reason_to_open(open_at(numbers), window, last);
+}
 
 /// S8: ns that OPEN lasts at the `attempts`-th opening in a row (1..), when its epoch is `epoch`:
 /// base * multiplier^(attempts-1), saturating at the maximum; with randomness drawn from

@@ -16,12 +16,14 @@
 // call (a clock reading by the vdso apart) or waits.
 #pragma once
 #include <atomic>
+#include <bit>
 #include <cstdint>
 
 #include <cutwater/decision.hpp>
 
 #include "rule/breaker_class.hpp"
 #include "rule/breaker_rule.hpp"
+#include "shm/breaker_kept.hpp"
 #include "shm/breaker_layout.hpp"
 #include "shm/counters.hpp"
 #include "shm/view.hpp"
@@ -34,9 +36,10 @@ struct BreakerRef {
   std::uint32_t incarnation = 0;
 };
 
-/// What one process keeps of one breaker, in its own memory: shared by its threads, inherited by
-/// nobody. Only hints and counts; losing them costs nothing but work.
+/// What one process keeps of one breaker in one memory, in its own: shared by its threads. Only
+/// hints, counts and a copy of what is there; losing them costs nothing but work.
 struct BreakerLocal {
+  BreakerKept kept;                            ///< of the settings in force: the short ways
   std::atomic<std::uint64_t> ramp{0};          ///< epoch:32 | calls of this ramp so far:32
   std::atomic<std::uint32_t> user{kNoLine};    ///< which user record is this process's
 };
@@ -243,7 +246,14 @@ BreakerSums sum_breaker_counters(const View& view, std::uint32_t index) noexcept
 void add_breaker_counters(const View& view, StripeHandle stripe, std::uint32_t index,
                           const BreakerSums& sums) noexcept;
 /// Cell of a duration, and the longest duration that falls into a cell.
-std::size_t histogram_cell(std::int64_t duration_ns) noexcept;
+constexpr std::size_t histogram_cell(std::int64_t duration_ns) noexcept {
+  const std::uint64_t us =
+      duration_ns < 1'000 ? 1 : static_cast<std::uint64_t>(duration_ns) / 1'000;
+  const unsigned octave = static_cast<unsigned>(std::bit_width(us)) - 1;
+  const std::uint64_t step = octave >= 3 ? (us >> (octave - 3)) & 7 : (us << (3 - octave)) & 7;
+  const std::size_t cell = std::size_t{octave} * 8 + step;
+  return cell < kHistogramCells ? cell : kHistogramCells - 1;
+}
 std::int64_t histogram_upper_ns(std::size_t cell) noexcept;
 
 /// What its lists say of that class or, where they do not name it, of the group it lies in.

@@ -1,43 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counters of breakers: the same stripes as the limits', behind theirs.
-#include <bit>
-
+#include "shm/breaker_count.hpp"
 #include "shm/breaker_detail.hpp"
 
 namespace cutwater::shm {
-namespace {
-
-BreakerCounters* counters_of(const View& view, StripeHandle stripe, std::uint32_t index) noexcept {
-  if (stripe.counters == nullptr || index >= view.breaker_count) return nullptr;
-  return reinterpret_cast<BreakerCounters*>(stripe.counters + view.stripe_breakers_offset) + index;
-}
-
-template <class T>
-void add(StripeHandle stripe, T* place, T n) noexcept {
-  // relaxed: nothing rides on a count. One writer: a plain load and store cannot lose one.
-  if (stripe.shared) {
-    __atomic_fetch_add(place, n, __ATOMIC_RELAXED);
-  } else {
-    __atomic_store_n(place, static_cast<T>(__atomic_load_n(place, __ATOMIC_RELAXED) + n),
-                     __ATOMIC_RELAXED);
-  }
-}
-
-}  // namespace
-
 void count_breaker(const View& view, StripeHandle stripe, std::uint32_t index,
                    BreakerCounter counter, std::uint64_t n) noexcept {
-  BreakerCounters* const place = counters_of(view, stripe, index);
-  if (place != nullptr) add(stripe, &place->value[static_cast<std::size_t>(counter)], n);
-}
-
-std::size_t histogram_cell(std::int64_t duration_ns) noexcept {
-  const std::uint64_t us =
-      duration_ns < 1'000 ? 1 : static_cast<std::uint64_t>(duration_ns) / 1'000;
-  const unsigned octave = static_cast<unsigned>(std::bit_width(us)) - 1;
-  const std::uint64_t step = octave >= 3 ? (us >> (octave - 3)) & 7 : (us << (3 - octave)) & 7;
-  const std::size_t cell = std::size_t{octave} * 8 + step;
-  return cell < kHistogramCells ? cell : kHistogramCells - 1;
+  BreakerCounters* const place = breaker_counters_of(view, stripe, index);
+  if (place != nullptr) add_to(stripe.shared, &place->value[static_cast<std::size_t>(counter)], n);
 }
 
 std::int64_t histogram_upper_ns(std::size_t cell) noexcept {
@@ -49,20 +19,18 @@ std::int64_t histogram_upper_ns(std::size_t cell) noexcept {
 
 void count_duration(const View& view, StripeHandle stripe, std::uint32_t index,
                     std::int64_t duration_ns) noexcept {
-  BreakerCounters* const place = counters_of(view, stripe, index);
+  BreakerCounters* const place = breaker_counters_of(view, stripe, index);
   if (place == nullptr) return;
-  add(stripe, &place->durations[histogram_cell(duration_ns)], std::uint32_t{1});
-  add(stripe, &place->value[static_cast<std::size_t>(BreakerCounter::DurationUs)],
-      static_cast<std::uint64_t>(duration_ns) / 1'000);
+  add_duration(stripe, *place, duration_ns);
 }
 
 void add_breaker_counters(const View& view, StripeHandle stripe, std::uint32_t index,
                           const BreakerSums& sums) noexcept {
-  BreakerCounters* const place = counters_of(view, stripe, index);
+  BreakerCounters* const place = breaker_counters_of(view, stripe, index);
   if (place == nullptr) return;
-  for (std::size_t c = 0; c < kBreakerCounters; ++c) add(stripe, &place->value[c], sums.value[c]);
+  for (std::size_t c = 0; c < kBreakerCounters; ++c) add_to(stripe.shared, &place->value[c], sums.value[c]);
   for (std::size_t c = 0; c < kHistogramCells; ++c) {
-    add(stripe, &place->durations[c], sums.durations[c]);
+    add_to(stripe.shared, &place->durations[c], sums.durations[c]);
   }
 }
 
@@ -72,7 +40,7 @@ BreakerSums sum_breaker_counters(const View& view, std::uint32_t index) noexcept
   for (std::uint32_t i = 0; i < view.stripe_count; ++i) {
     std::uint8_t* const stripe =
         view.stripes + std::uint64_t{i} * view.stripe_stride + sizeof(StripeOwner);
-    const BreakerCounters* const place = counters_of(view, {stripe, true}, index);
+    const BreakerCounters* const place = breaker_counters_of(view, {stripe, true}, index);
     for (std::size_t c = 0; c < kBreakerCounters; ++c) {
       sums.value[c] += __atomic_load_n(&place->value[c], __ATOMIC_RELAXED);
     }

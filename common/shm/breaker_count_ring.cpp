@@ -4,21 +4,10 @@
 
 #include "base/guard.hpp"
 #include "base/sync_point.hpp"
-#include "shm/breaker_ring.hpp"
+#include "shm/breaker_count_cells.hpp"
 
 namespace cutwater::shm {
 namespace {
-
-constexpr std::uint64_t next_of(std::uint64_t at) noexcept { return (at + 1) & kSeqMask; }
-
-/// a newer than b, modulo 2^36.
-constexpr bool newer_seq(std::uint64_t a, std::uint64_t b) noexcept {
-  return a != b && ((a - b) & kSeqMask) < (std::uint64_t{1} << 35);
-}
-
-Word16* cell_at(const RingView& ring, std::uint64_t at) noexcept {
-  return ring.cells + (at & ring.mask);
-}
 
 /// A hint was no help: the newest cell that lies where its number says and is not continued.
 CountTail scan_for_tail(const RingView& ring) noexcept {
@@ -26,8 +15,8 @@ CountTail scan_for_tail(const RingView& ring) noexcept {
   for (std::uint64_t i = 0; i <= ring.mask; ++i) {
     const CountCell cell = unpack_count(load16(ring.cells + i));
     if ((cell.seq & ring.mask) != i) continue;
-    const Word16 follower = load16(cell_at(ring, i + 1));
-    if (unpack_count(follower).seq == next_of(cell.seq)) continue;
+    const Word16 follower = load16(count_cell_at(ring, i + 1));
+    if (unpack_count(follower).seq == next_seq(cell.seq)) continue;
     if (!best.found || newer_seq(cell.seq, best.at)) best = {true, cell.seq, cell, follower};
   }
   return best;
@@ -44,17 +33,17 @@ void init_count_ring(const RingView& ring, std::uint32_t epoch, std::uint64_t at
     CountCell cell;
     cell.seq = (at - i) & kSeqMask;
     cell.epoch = epoch;
-    *cell_at(ring, cell.seq) = pack_count(cell);
+    *count_cell_at(ring, cell.seq) = pack_count(cell);
   }
   *ring.head = {};
   ring.head->hint = ring.head->settled = at & kSeqMask;
 }
 
 CountTail find_count_tail(const RingView& ring) noexcept {
-  // acquire: pairs with the release in append_count(); a hint is never ahead of its cell.
+  // acquire: pairs with the release in advance_hint(); a hint is never ahead of its cell.
   std::uint64_t at = __atomic_load_n(&ring.head->hint, __ATOMIC_ACQUIRE) & kSeqMask;
   for (std::uint64_t step = 0; step <= ring.mask; ++step) {
-    const CountCell cell = unpack_count(load16(cell_at(ring, at)));
+    const CountCell cell = unpack_count(load16(count_cell_at(ring, at)));
     if (cell.seq != at) {
       // Overtaken by a whole turn while we looked; or the hint was scribbled over.
       const bool ahead = newer_seq(cell.seq, at) && ((cell.seq ^ at) & ring.mask) == 0;
@@ -62,9 +51,9 @@ CountTail find_count_tail(const RingView& ring) noexcept {
       at = cell.seq;
       continue;
     }
-    const Word16 follower = load16(cell_at(ring, at + 1));
-    if (unpack_count(follower).seq == next_of(at)) {
-      at = next_of(at);
+    const Word16 follower = load16(count_cell_at(ring, at + 1));
+    if (unpack_count(follower).seq == next_seq(at)) {
+      at = next_seq(at);
       continue;
     }
     return {true, at, cell, follower};
@@ -78,18 +67,10 @@ Appended append_count(const RingView& ring, std::uint32_t epoch, rule::BreakerOu
     CountTail tail = find_count_tail(ring);
     if (!tail.found) return Appended::Damaged;
     if (older_epoch(epoch, tail.cell.epoch)) return Appended::Stale;
-    CountCell next;
-    next.seq = next_of(tail.at);
-    next.epoch = epoch;
-    next.n = tail.cell.epoch == epoch ? std::min(tail.cell.n + 1, kCountMask) : 1;
-    next.failures = (tail.cell.failures + (outcome.failed ? 1 : 0)) & kCountMask;
-    next.slow = (tail.cell.slow + (outcome.slow ? 1 : 0)) & kCountMask;
+    const CountCell next = cell_behind(tail, epoch, outcome);
     CUTWATER_SYNC_POINT("breaker.before_append");
-    if (!cas16(cell_at(ring, next.seq), tail.follower, pack_count(next))) continue;
-    // release: whoever starts from the hint sees its cell. A later hint is left alone: only work.
-    if (newer_seq(next.seq, __atomic_load_n(&ring.head->hint, __ATOMIC_RELAXED))) {
-      __atomic_store_n(&ring.head->hint, next.seq, __ATOMIC_RELEASE);
-    }
+    if (!cas16(count_cell_at(ring, next.seq), tail.follower, pack_count(next))) continue;
+    advance_hint(ring, next.seq);
     out = {true, next.seq, next, {}};
     return Appended::Yes;
   }
@@ -101,7 +82,7 @@ bool count_window(const RingView& ring, std::uint64_t at, const CountCell& cell,
                   rule::BreakerWindow& out) noexcept {
   const std::uint32_t k = std::min(cell.n, calls);
   const std::uint64_t from = (at - k) & kSeqMask;
-  const CountCell base = unpack_count(load16(cell_at(ring, from)));
+  const CountCell base = unpack_count(load16(count_cell_at(ring, from)));
   if (base.seq != from) return false;
   out.calls = k;
   out.failures = (cell.failures - base.failures) & kCountMask;
@@ -111,8 +92,8 @@ bool count_window(const RingView& ring, std::uint64_t at, const CountCell& cell,
   for (std::uint32_t i = 0; i < reach; ++i) {
     const std::uint64_t to = (at - i) & kSeqMask;
     const std::uint64_t before = (to - 1) & kSeqMask;
-    const CountCell here = unpack_count(load16(cell_at(ring, to)));
-    const CountCell last = unpack_count(load16(cell_at(ring, before)));
+    const CountCell here = unpack_count(load16(count_cell_at(ring, to)));
+    const CountCell last = unpack_count(load16(count_cell_at(ring, before)));
     if (here.seq != to || last.seq != before) return false;
     if (here.failures == last.failures) break;
     ++out.run;
@@ -123,8 +104,8 @@ bool count_window(const RingView& ring, std::uint64_t at, const CountCell& cell,
 bool count_outcome(const RingView& ring, std::uint64_t at, CountCell& cell,
                    rule::BreakerOutcome& out) noexcept {
   const std::uint64_t before = (at - 1) & kSeqMask;
-  cell = unpack_count(load16(cell_at(ring, at)));
-  const CountCell last = unpack_count(load16(cell_at(ring, before)));
+  cell = unpack_count(load16(count_cell_at(ring, at)));
+  const CountCell last = unpack_count(load16(count_cell_at(ring, before)));
   if (cell.seq != at || last.seq != before) return false;
   out = {cell.failures != last.failures, cell.slow != last.slow};
   return true;
@@ -142,11 +123,11 @@ std::uint64_t copy_count_ring(const RingView& from, const RingView& to,
   // Positions go on, and what had been counted too, so turns and differences stay.
   for (std::uint32_t i = 0; i <= n; ++i) {
     const std::uint64_t at = (base + i) & kSeqMask;
-    CountCell cell = unpack_count(load16(cell_at(from, at)));
+    CountCell cell = unpack_count(load16(count_cell_at(from, at)));
     if (cell.seq != at) return tail.at;              // overtaken: an emptier window is never wrong
     cell.n = i;
     cell.epoch = epoch;
-    *cell_at(to, at) = pack_count(cell);
+    *count_cell_at(to, at) = pack_count(cell);
     to.head->hint = to.head->settled = at;
   }
   return tail.at;

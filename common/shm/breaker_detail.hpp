@@ -53,6 +53,9 @@ bool read_parts(const View& view, BreakerRef ref, BreakerParts& out) noexcept;
 /// The rules changed since they were read: reads them again. False: gone.
 bool refresh_parts(BreakerParts& parts) noexcept;
 
+/// Keeps what the short ways need of them (shm/breaker_kept.hpp), for later calls.
+void keep_breaker(const BreakerParts& parts, BreakerLocal* local) noexcept;
+
 inline Word16 state_of(const BreakerParts& parts) noexcept { return load16(&parts.head->state); }
 
 /// Where a move leads; epoch and `previous` follow from what it starts from.

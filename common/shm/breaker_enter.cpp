@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "shm/breaker_detail.hpp"
+#include "shm/breaker_quick.hpp"
 #include "shm/breaker_user.hpp"
 
 namespace cutwater::shm {
@@ -197,11 +198,19 @@ BreakerEntry enter_any(BreakerParts& parts, const BreakerCaller& caller,
 
 BreakerEntry enter_breaker(const View& view, BreakerRef ref, const BreakerCaller& caller,
                            std::int64_t deadline_ns) noexcept {
+  std::uint64_t state_lo = 0;
+  bool measures = false;
+  if (caller.local != nullptr && enter_quickly(*caller.local, view,
+                                               pack_ref(ref.index, ref.incarnation), state_lo,
+                                               measures)) {
+    return granted(CallKind::Window, epoch_of(state_lo), 0);
+  }
   BreakerParts parts;
   if (!read_parts(view, ref, parts)) {
     count_breaker(view, caller.stripe, ref.index, BreakerCounter::RefusedDegraded);
     return degraded(view);
   }
+  keep_breaker(parts, caller.local);
   if ((parts.numbers().flags & rule::kBreakerSwitchedOff) != 0) {
     return granted(CallKind::Off, 0, 0);
   }

@@ -5,6 +5,7 @@
 
 #include "base/sync_point.hpp"
 #include "shm/breaker_detail.hpp"
+#include "shm/breaker_quick.hpp"
 #include "shm/breaker_trips.hpp"
 #include "shm/breaker_user.hpp"
 #include "shm/event_log.hpp"
@@ -275,9 +276,16 @@ rule::BreakerWindow window_now(const BreakerParts& parts, std::uint32_t epoch,
 
 Recorded finish_breaker(const View& view, BreakerRef ref, const BreakerCaller& caller,
                         const BreakerCall& call, const BreakerReport& given) noexcept {
+  const bool plain = call.kind == CallKind::Window && given.kind == Ended::Success &&
+                     !given.open_now && call.ticket == Word16{};
+  if (plain && finish_quickly(view, pack_ref(ref.index, ref.incarnation), caller,
+                              {call.epoch, call.start_ns, given.duration_ns})) {
+    return Recorded::Counted;
+  }
   BreakerParts parts;
   BreakerReport report = given;
   if (call.kind == CallKind::None || !read_parts(view, ref, parts)) return Recorded::Nothing;
+  keep_breaker(parts, caller.local);
   if ((parts.current & kCurrentSupersededBit) != 0) return Recorded::Moved;
   const rule::BreakerNumbers& n = parts.numbers();
   if (report.kind == Ended::Failure && report.retry_after_ns >= 0 && !report.open_now &&

@@ -2,6 +2,7 @@
 // The parts of a breaker, and the one way to move its state.
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "base/sync_point.hpp"
 #include "rule/breaker_flapping.hpp"
@@ -179,6 +180,39 @@ bool refresh_parts(BreakerParts& parts) noexcept {
   const BreakerRef ref{parts.index, parts.config.incarnation};
   const View& view = *parts.view;
   return read_parts(view, ref, parts);
+}
+
+void keep_breaker(const BreakerParts& parts, BreakerLocal* local) noexcept {
+  if (local == nullptr) return;
+  const rule::BreakerNumbers& n = parts.numbers();
+  const bool tracked = parts.hanging_count != 0;
+  const bool enters = !tracked && (n.flags & rule::kBreakerSwitchedOff) == 0;
+  const bool finishes = enters && !parts.is_time() && parts.span.cells == nullptr;
+  const bool measures = n.slow_ppm != rule::kOffPpm;
+  BreakerKept::Words words{};
+  const auto set = [&](BreakerWord8 which, std::uint64_t word) {
+    words[static_cast<std::size_t>(which)] = word;
+  };
+  set(BreakerWord8::Ref, pack_ref(parts.index, parts.config.incarnation));
+  set(BreakerWord8::Bits, (enters ? kKeptEnters : 0) | (finishes ? kKeptFinishes : 0) |
+                              (measures ? kKeptMeasures : 0) |
+                              (n.min_processes != rule::kMinProcessesOff ? kKeptUsers : 0) |
+                              (n.failure_ppm != 0 && n.slow_ppm != 0 ? kKeptGoodIsGood : 0) |
+                              std::uint64_t{parts.user_count} << 32 |
+                              std::uint64_t{n.consecutive} << 40 |
+                              std::uint64_t{n.evaluate_on} << 48);
+  set(BreakerWord8::Head, reinterpret_cast<std::uint64_t>(parts.head));
+  set(BreakerWord8::Ring, reinterpret_cast<std::uint64_t>(parts.ring.head));
+  set(BreakerWord8::Mask, parts.ring.mask);
+  set(BreakerWord8::Users, reinterpret_cast<std::uint64_t>(parts.users));
+  set(BreakerWord8::Calls, std::uint64_t{n.minimum} << 32 | n.window_calls);
+  set(BreakerWord8::Rates, std::uint64_t{n.slow_ppm} << 32 | n.failure_ppm);
+  constexpr std::uint64_t kNever = std::numeric_limits<std::int64_t>::max();
+  set(BreakerWord8::Slow, measures ? n.slow_ns : kNever);
+  set(BreakerWord8::Counters, parts.view->stripe_breakers_offset +
+                                  std::uint64_t{parts.index} * sizeof(BreakerCounters));
+  set(BreakerWord8::FailureCount, n.failure_count);
+  local->kept.keep(*parts.view, parts.current, words);
 }
 
 void announce_breaker(const BreakerParts& parts, Word16 seen, std::uint32_t row) noexcept {

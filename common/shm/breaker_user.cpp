@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/sync_point.hpp"
+#include "shm/breaker_quick.hpp"
 #include "shm/process_table.hpp"
 
 namespace cutwater::shm {
@@ -14,11 +15,6 @@ using rule::UserCounts;
 std::uint64_t load_owner(const BreakerUser& user) noexcept {
   // relaxed: the word carries its whole meaning; the counts behind it are only counts.
   return __atomic_load_n(&user.owner, __ATOMIC_RELAXED);
-}
-
-std::uint64_t owner_word(const BreakerCaller& caller) noexcept {
-  const BreakerUserId id = caller.user_id();
-  return id.row == 0 ? 0 : pack_owner(id.row, id.generation, id.fork);
 }
 
 /// How many there are. Stored, then counted again: of two who count at once the later one saw both.
@@ -34,7 +30,7 @@ void recount(const BreakerParts& parts) noexcept {
 
 /// A place for this caller. nullptr: none is left.
 BreakerUser* claim(const BreakerParts& parts, const BreakerCaller& caller) noexcept {
-  const std::uint64_t me = owner_word(caller);
+  const std::uint64_t me = detail::owner_word(caller);
   if (me == 0) return nullptr;
   for (std::uint32_t i = 0; i < parts.user_count; ++i) {
     std::uint64_t free = 0;
@@ -102,7 +98,7 @@ bool is_gone(const BreakerParts& parts, std::uint32_t i, std::uint64_t owner,
 }  // namespace
 
 BreakerUser* own_record(const BreakerParts& parts, const BreakerCaller& caller) noexcept {
-  const std::uint64_t me = owner_word(caller);
+  const std::uint64_t me = detail::owner_word(caller);
   if (me == 0) return nullptr;
   if (caller.local != nullptr) {
     // relaxed: a hint; the owner is compared.
@@ -178,9 +174,13 @@ std::uint32_t count_for_user(const BreakerParts& parts, const Judged& judged,
   if (!users_count(parts) && caller.user_id().fork == 0) return 0;
   BreakerUser* const user = record_of(parts, caller);
   if (user == nullptr) return 0;
+  return count_in_record(*user, judged);
+}
+
+std::uint32_t count_in_record(BreakerUser& user, const Judged& judged) noexcept {
   const std::uint64_t stamp = std::uint64_t{judged.epoch} << 32 | judged.turn;
   for (int round = 0; round < kBreakerRounds; ++round) {
-    Word16 seen = load16(&user->now);
+    Word16 seen = load16(&user.now);
     const bool same_epoch = epoch_of(seen.lo) == judged.epoch;
     const std::uint32_t behind = judged.turn - static_cast<std::uint32_t>(seen.lo);
     // A thread that is one turn late counts in the present one.
@@ -190,15 +190,15 @@ std::uint32_t count_for_user(const BreakerParts& parts, const Judged& judged,
     c.failures += judged.last.failed ? 1 : 0;
     c.slow += judged.last.slow ? 1 : 0;
     CUTWATER_SYNC_POINT("breaker.before_user_count");
-    if (!cas16(&user->now, seen, {present ? seen.lo : stamp, pack_turn(c)})) continue;
+    if (!cas16(&user.now, seen, {present ? seen.lo : stamp, pack_turn(c)})) continue;
     if (!present) {
       // relaxed: a count; killed before it, the turn before is one too old.
       const std::uint64_t before = same_epoch && behind == 1 ? seen.hi : 0;
-      __atomic_store_n(&user->before, before, __ATOMIC_RELAXED);
+      __atomic_store_n(&user.before, before, __ATOMIC_RELAXED);
     }
     break;
   }
-  return count_run(*user, judged.epoch, judged.last.failed);
+  return count_run(user, judged.epoch, judged.last.failed);
 }
 
 void clear_counts(BreakerUser& user, std::uint32_t epoch) noexcept {
@@ -229,6 +229,7 @@ void tick_users(const BreakerParts& parts, std::int64_t now) noexcept {
 void join_breaker(const View& view, BreakerRef ref, const BreakerCaller& caller) noexcept {
   BreakerParts parts;
   if (!read_parts(view, ref, parts)) return;
+  keep_breaker(parts, caller.local);
   if (own_record(parts, caller) == nullptr) static_cast<void>(claim(parts, caller));
 }
 

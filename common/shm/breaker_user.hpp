@@ -31,6 +31,8 @@ bool users_full(const BreakerParts& parts) noexcept;
 /// Counts an outcome of this epoch for its user; returns that user's run of failures.
 std::uint32_t count_for_user(const BreakerParts& parts, const Judged& judged,
                              const BreakerCaller& caller) noexcept;
+/// The same, in this record.
+std::uint32_t count_in_record(BreakerUser& user, const Judged& judged) noexcept;
 /// What user `i` did in this turn of `epoch` and the one before it.
 rule::UserCounts counts_at(const BreakerParts& parts, std::uint32_t i, std::uint32_t epoch,
                            std::uint32_t turn) noexcept;

@@ -13,17 +13,6 @@ BulkheadCounters* counters_of(const View& view, StripeHandle stripe,
          index;
 }
 
-template <class T>
-void add(StripeHandle stripe, T* place, T n) noexcept {
-  // relaxed: nothing rides on a count. One writer: a plain load and store cannot lose one.
-  if (stripe.shared) {
-    __atomic_fetch_add(place, n, __ATOMIC_RELAXED);
-  } else {
-    __atomic_store_n(place, static_cast<T>(__atomic_load_n(place, __ATOMIC_RELAXED) + n),
-                     __ATOMIC_RELAXED);
-  }
-}
-
 std::int64_t not_negative(std::int64_t ns) noexcept { return ns < 0 ? 0 : ns; }
 
 }  // namespace
@@ -31,7 +20,7 @@ std::int64_t not_negative(std::int64_t ns) noexcept { return ns < 0 ? 0 : ns; }
 void count_bulkhead(const View& view, StripeHandle stripe, std::uint32_t index,
                     BulkheadCounter counter, std::uint64_t n) noexcept {
   BulkheadCounters* const place = counters_of(view, stripe, index);
-  if (place != nullptr) add(stripe, &place->value[static_cast<std::size_t>(counter)], n);
+  if (place != nullptr) add_to(stripe.shared, &place->value[static_cast<std::size_t>(counter)], n);
 }
 
 void count_held(const View& view, StripeHandle stripe, std::uint32_t index,
@@ -39,7 +28,7 @@ void count_held(const View& view, StripeHandle stripe, std::uint32_t index,
   BulkheadCounters* const place = counters_of(view, stripe, index);
   if (place == nullptr) return;
   const std::int64_t ns = not_negative(duration_ns);
-  add(stripe, &place->held[histogram_cell(ns)], std::uint32_t{1});
+  add_to(stripe.shared, &place->held[histogram_cell(ns)], std::uint32_t{1});
   count_bulkhead(view, stripe, index, BulkheadCounter::HeldUs,
                  static_cast<std::uint64_t>(ns) / 1'000);
 }
@@ -49,7 +38,7 @@ void count_waited(const View& view, StripeHandle stripe, std::uint32_t index,
   BulkheadCounters* const place = counters_of(view, stripe, index);
   if (place == nullptr) return;
   const std::int64_t ns = not_negative(duration_ns);
-  add(stripe, &place->waited[histogram_cell(ns)], std::uint32_t{1});
+  add_to(stripe.shared, &place->waited[histogram_cell(ns)], std::uint32_t{1});
   count_bulkhead(view, stripe, index, BulkheadCounter::Waited);
   count_bulkhead(view, stripe, index, BulkheadCounter::WaitedUs,
                  static_cast<std::uint64_t>(ns) / 1'000);

@@ -29,6 +29,18 @@ using StripeOwnerWord = Word16;
   return sum;
 }
 
+/// The same for a writer that may share the place (stripe 0).
+template <class T>
+[[gnu::always_inline]] inline void add_to(bool shared, T* place, T n) noexcept {
+  // relaxed: nothing rides on a count. One writer: a plain load and store cannot lose one.
+  if (shared) [[unlikely]] {
+    __atomic_fetch_add(place, n, __ATOMIC_RELAXED);
+  } else {
+    __atomic_store_n(place, static_cast<T>(__atomic_load_n(place, __ATOMIC_RELAXED) + n),
+                     __ATOMIC_RELAXED);
+  }
+}
+
 /// Where one thread counts. Trivial: lives in thread-local storage, copied freely within that
 /// thread.
 struct StripeHandle {

@@ -109,7 +109,9 @@ class CUTWATER_EXPORT Call {
   Call& operator=(Call&& other) noexcept;
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
-  ~Call();
+  ~Call() {
+    if (kind_ != 0 || (place_ == nullptr && ticket_[0] != 0)) close();
+  }
 
   /// `took`: how long the call took; left out: measured.
   void succeeded(std::optional<Nanos> took = {}) noexcept;
@@ -138,9 +140,11 @@ class CUTWATER_EXPORT Call {
   friend class Breaker;
   friend struct detail::AskedBreaker;
   friend struct detail::EnterParts;
+  friend class Entered;
   void report(std::uint8_t ended, std::string_view outcome_class, std::optional<Nanos> took,
               bool open_now, std::optional<Nanos> open_for) noexcept;
   void end() noexcept;
+  void close() noexcept;
   void report_value(const Outcome& outcome) noexcept;
 
   detail::BreakerPlace* place_ = nullptr;
@@ -157,6 +161,17 @@ class CUTWATER_EXPORT Call {
 /// What try_enter() answers: a Call, or why not.
 class CUTWATER_EXPORT Entered {
  public:
+  Entered() noexcept {}
+  Entered(Entered&& other) noexcept { *this = std::move(other); }
+  Entered& operator=(Entered&& other) noexcept {
+    granted_ = other.granted_;
+    degraded_ = other.degraded_;
+    refused_ = other.refused_;
+    call_ = std::move(other.call_);
+    if (refused_) refusal_ = other.refusal_;
+    return *this;
+  }
+  ~Entered() = default;
   explicit operator bool() const noexcept { return granted_; }
   bool granted() const noexcept { return granted_; }
   /// Answered without the memory all processes share: by IfAbsent or CUTWATER_ENABLED=false.
@@ -165,16 +180,23 @@ class CUTWATER_EXPORT Entered {
   Call& operator*() noexcept { return call_; }
   Call&& take() noexcept { return std::move(call_); }
   /// Of a refused one; of a granted one it means nothing.
-  const BreakerRefusal& refusal() const noexcept { return refusal_; }
+  const BreakerRefusal& refusal() const noexcept { return refused_ ? refusal_ : none(); }
 
  private:
   friend class Breaker;
   friend struct detail::AskedBreaker;
   friend struct detail::EnterParts;
+  static const BreakerRefusal& none() noexcept;
+  /// Granted by a closed breaker.
+  Entered(detail::BreakerPlace* place, std::uint64_t life, std::uint32_t epoch, int exceptions,
+          std::int64_t start_ns) noexcept;
   bool granted_ = false;
   bool degraded_ = false;
+  bool refused_ = false;             // there is a refusal_: most calls are granted without one
   Call call_;
-  BreakerRefusal refusal_;
+  union {
+    BreakerRefusal refusal_;
+  };
 };
 
 class CUTWATER_EXPORT Breaker {
@@ -226,7 +248,10 @@ class CUTWATER_EXPORT Breaker {
   friend struct detail::AskedBreaker;
   friend struct detail::EnterParts;
   explicit Breaker(detail::BreakerRecord* record) noexcept : record_(record) {}
+  Entered enter_slowly(Nanos deadline) noexcept;
   void enter_slowly(detail::BreakerPlace* place, Nanos deadline, Entered& out) noexcept;
+  Entered enter_measured(detail::BreakerPlace* place, std::uint64_t life, std::uint32_t epoch,
+                         int exceptions) noexcept;
 
   template <class Fn, class Judge>
   auto run_tested(Fn&& fn, Judge judge) -> Ran<std::invoke_result_t<Fn>, BreakerRefusal> {
