@@ -28,7 +28,9 @@ void add_breaker_counters(const View& view, StripeHandle stripe, std::uint32_t i
                           const BreakerSums& sums) noexcept {
   BreakerCounters* const place = breaker_counters_of(view, stripe, index);
   if (place == nullptr) return;
-  for (std::size_t c = 0; c < kBreakerCounters; ++c) add_to(stripe.shared, &place->value[c], sums.value[c]);
+  for (std::size_t c = 0; c < kBreakerCounters; ++c) {
+    add_to(stripe.shared, &place->value[c], sums.value[c]);
+  }
   for (std::size_t c = 0; c < kHistogramCells; ++c) {
     add_to(stripe.shared, &place->durations[c], sums.durations[c]);
   }

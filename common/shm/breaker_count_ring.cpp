@@ -9,6 +9,22 @@
 namespace cutwater::shm {
 namespace {
 
+Word16* count_cell_at(const RingView& ring, std::uint64_t at) noexcept {
+  return ring.cells + (at & ring.mask);
+}
+
+/// What comes behind this tail.
+CountCell cell_behind(const CountTail& tail, std::uint32_t epoch,
+                      rule::BreakerOutcome outcome) noexcept {
+  CountCell next;
+  next.seq = next_seq(tail.at);
+  next.epoch = epoch;
+  next.n = tail.cell.epoch == epoch ? std::min(tail.cell.n + 1, kCountMask) : 1;
+  next.failures = (tail.cell.failures + (outcome.failed ? 1 : 0)) & kCountMask;
+  next.slow = (tail.cell.slow + (outcome.slow ? 1 : 0)) & kCountMask;
+  return next;
+}
+
 /// A hint was no help: the newest cell that lies where its number says and is not continued.
 CountTail scan_for_tail(const RingView& ring) noexcept {
   CountTail best;

@@ -136,6 +136,25 @@ TEST_F(BreakerStep, Trip) {
   }
 }
 
+TEST_F(BreakerStep, AGoodOutcomeThatMakesEnoughToOpen) {
+  WorldOptions options;
+  options.stripes = 1;
+  BreakerWorld w(settings(false), 4, options);
+  BreakerEntry call;
+  kill_everywhere(w.world(), {"record of the good outcome that opens",
+                              [&](World&) {
+                                w.run("FFS");
+                                call = w.enter();
+                              },
+                              [&](World&) { w.finish(call, Ended::Success); },
+                              [&](World&, bool finished) {
+                                // Two of four: seen by whoever recorded it, or by the next one.
+                                if (!finished && w.state() == BreakerState::Closed) w.run("S");
+                                EXPECT_EQ(w.state(), BreakerState::Open);
+                                expect_comes_back(w);
+                              }});
+}
+
 TEST_F(BreakerStep, LookOfTheLastMinute) {
   BreakerWorld w(settings(false));
   const std::uint32_t index = w.ref().index;
