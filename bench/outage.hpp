@@ -77,7 +77,8 @@ std::string outage_table(const Outage& outage);
 ///   saved      {calls, seconds}: time-outs of `own` minus those of `shared`, and their time
 ///   own shared {calls, time_outs, time_out_seconds, refused, openings, time_outs_to_open,
 ///              protected_ms (null: one worker was not refused while it hung), back_ms,
-///              workers: [[[at_ms, took_ms, "good" | "timeout" | "refused" | "probing"], ...], ...]}
+///              workers: a list each of [at_ms, took_ms, "good", "timeout", "refused" or
+///              "probing"]}
 std::string outage_json(const Outage& outage);
 /// Both timelines above each other on one axis.
 std::string outage_svg(const Outage& outage);

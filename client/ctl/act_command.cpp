@@ -151,9 +151,9 @@ Exit run_journal_list(const Settings& settings) {
                {"STATE"},
                {"ACT"},
                {"ON"},
-               {"KEY"},
+               {"KEY", Table::Align::Left, 1},
                {"UNTIL"},
-               {"BY"},
+               {"BY", Table::Align::Left, 2},
                {"NOTE"}});
   for (const wire::Value& row : *rows) {
     const auto shown = [&row](const char* field) {
@@ -167,7 +167,7 @@ Exit run_journal_list(const Settings& settings) {
                until == 0 ? "-" : moment_text(until), shown("who"), shown("note")});
   }
   return print(settings, document,
-               rows->empty() ? "nothing was done by hand\n" : table.text(settings.colour));
+               rows->empty() ? "nothing was done by hand\n" : table_text(settings, table));
 }
 
 Exit run_journal_undo(const Settings& settings, std::uint64_t id) {

@@ -28,11 +28,11 @@ Lines figures(const wire::Value& row, bool colour) {
                     std::to_string(number_at(row, "slow")) + " slow (" +
                     rate_cell(row, "slow_permille") + ")" + run_text(row)},
   };
-  if (row.find("window_span_ns") != nullptr) {
-    const std::string span = duration_text(number_at(row, "window_span_ns"));
-    const wire::Value* set = row.find("settings");
-    const bool count = set != nullptr && text_at(*set, "sliding-window-type") == "COUNT_BASED";
-    lines.emplace_back("it spans", (count ? "about " : "") + span);
+  if (std::string span = span_text(row); !span.empty()) {
+    lines.emplace_back("it spans", std::move(span));
+  }
+  if (std::string would = would_open_text(row); !would.empty()) {
+    lines.emplace_back("would open", std::move(would));
   }
   lines.emplace_back("probes", std::to_string(number_at(row, "probes")) + " permitted, " +
                                    std::to_string(number_at(row, "probes_held")) + " out, " +
@@ -119,7 +119,7 @@ Exit run_breaker_list(const Settings& settings) {
   document.set("breakers", wire::Value::Array(rows->begin(), rows->end()));
   return print(
       settings, document,
-      rows->empty() ? "no breakers are configured\n" : breaker_table(*rows).text(settings.colour));
+      rows->empty() ? "no breakers are configured\n" : table_text(settings, breaker_table(*rows)));
 }
 
 Exit run_breaker_get(const Settings& settings, const std::string& name) {

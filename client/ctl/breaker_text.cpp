@@ -12,13 +12,13 @@ Table breaker_table(const Rows& rows) {
   using Align = Table::Align;
   Table table({{"BREAKER"},
                {"STATE"},
-               {"SINCE", Align::Right},
+               {"SINCE", Align::Right, 1},
                {"FAILURE", Align::Right},
-               {"SLOW", Align::Right},
+               {"SLOW", Align::Right, 2},
                {"CALLS", Align::Right},
-               {"PROBES", Align::Right},
-               {"USERS", Align::Right},
-               {"EPOCH", Align::Right},
+               {"PROBES", Align::Right, 3},
+               {"USERS", Align::Right, 4},
+               {"EPOCH", Align::Right, 5},
                {"RETRY", Align::Right}});
   for (const wire::Value& row : rows) {
     const bool half_open = text_at(row, "state") == "HALF_OPEN";
@@ -82,6 +82,31 @@ std::string run_text(const wire::Value& row) {
   return ", " + std::to_string(number_at(row, "run")) + " failures in a row";
 }
 
+std::string span_text(const wire::Value& row) {
+  if (row.find("window_span_ns") == nullptr) return {};
+  const std::uint64_t span = number_at(row, "window_span_ns");
+  const wire::Value* set = row.find("settings");
+  if (set == nullptr) return duration_text(span);
+  if (text_at(*set, "sliding-window-type") == "COUNT_BASED") {
+    return "about " + duration_text(span) + " (by the outcomes of the last minute)";
+  }
+  // A call leaves with its slot.
+  const std::uint64_t slots = number_at(*set, "sliding-window-slots", 1);
+  if (slots <= 1) return "up to " + duration_text(span);
+  return duration_text(span - span / slots) + " to " + duration_text(span);
+}
+
+std::string would_open_text(const wire::Value& row) {
+  const wire::Value* would = row.find("would_open");
+  if (would == nullptr) return {};
+  const std::string now = text_at(*would, "now"), first = text_at(*would, "first");
+  std::string text = now.empty() ? "not now" : "now: " + escape(now);
+  if (!first.empty()) {
+    text += "; first " + duration_text(number_at(*would, "first_ns")) + " ago: " + escape(first);
+  }
+  return text;
+}
+
 std::string rate_cell(const wire::Value& row, const char* key) {
   return row.find(key) == nullptr ? "-" : permille_text(number_at(row, key));
 }
@@ -133,9 +158,9 @@ void add_durations(Lines& lines, const wire::Value& row, const char* word, const
   const wire::Value* found = row.find(key);
   if (found == nullptr) return;
   lines.emplace_back(word,
-                     std::to_string(number_at(*found, "calls")) + " calls, p50 " +
-                         duration_text(number_at(*found, "p50_ns")) + ", p99 " +
-                         duration_text(number_at(*found, "p99_ns")) + ", max " +
+                     std::to_string(number_at(*found, "calls")) + " calls, p50 <= " +
+                         duration_text(number_at(*found, "p50_ns")) + ", p99 <= " +
+                         duration_text(number_at(*found, "p99_ns")) + ", max <= " +
                          duration_text(number_at(*found, "max_ns")) +
                          (found->find("mean_ns") == nullptr
                               ? std::string()

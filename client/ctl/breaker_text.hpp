@@ -28,13 +28,19 @@ std::string run_text(const wire::Value& row);
 /// `FORCED_OPEN until 2030-01-01T00:00:00Z (act 7 of uid 0: their maintenance)`.
 std::string act_words(const wire::Value& act);
 
+/// What the window spans: `9s to 10s` of slots, `about 1.2s` of a count of calls; empty: unknown.
+std::string span_text(const wire::Value& row);
+/// METRICS_ONLY: `now: failure_rate; first 12s ago: failure_rate`; empty in other states.
+std::string would_open_text(const wire::Value& row);
+
 /// One row of READ `trips`: a headline and what is known about it, a line each.
 std::string trip_text(const wire::Value& trip);
 
 /// The entries of a map of counts; those that are 0 are left out.
 void add_counts(Lines& lines, const wire::Value* map);
-/// `word`: 120 calls, p50 3ms, p99 20ms, max 31ms, mean 4ms, of the last 61s; nothing when `key` is
-/// not there.
+/// `word`: 120 calls, p50 <= 3ms, p99 <= 20ms, max <= 31ms, mean 4ms, of the last 61s: quantiles
+/// are the upper edges of a histogram's cells, at most 12.5 % high. Nothing when `key` is not
+/// there.
 void add_durations(Lines& lines, const wire::Value& row, const char* word, const char* key);
 /// A value on one line: text, number, truth, or a list of them.
 std::string value_text(const wire::Value& value);

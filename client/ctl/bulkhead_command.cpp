@@ -66,12 +66,12 @@ Exit run_bulkhead_list(const Settings& settings) {
                {"IN USE", Align::Right},
                {"LIMIT", Align::Right},
                {"WAITING", Align::Right},
-               {"OVER", Align::Right},
-               {"OLDEST", Align::Right},
-               {"HELD P50", Align::Right},
-               {"P99", Align::Right},
-               {"WAITED P50", Align::Right},
-               {"P99", Align::Right}});
+               {"OVER", Align::Right, 5},
+               {"OLDEST", Align::Right, 1},
+               {"HELD P50<=", Align::Right, 3},
+               {"HELD P99<=", Align::Right, 2},
+               {"WAITED P50<=", Align::Right, 6},
+               {"WAITED P99<=", Align::Right, 4}});
   for (const wire::Value& row : *rows) {
     table.add({escape(text_at(row, "bulkhead")),
                {count(row, "in_use"), tone_of(row)},
@@ -85,7 +85,7 @@ Exit run_bulkhead_list(const Settings& settings) {
                time_cell(row, "waited", "p99_ns")});
   }
   return print(settings, document,
-               rows->empty() ? "no bulkheads are configured\n" : table.text(settings.colour));
+               rows->empty() ? "no bulkheads are configured\n" : table_text(settings, table));
 }
 
 Exit run_bulkhead_get(const Settings& settings, const std::string& name) {

@@ -74,7 +74,7 @@ Exit run_config_show(const Settings& settings) {
     table.add({escape(text_at(row, "path")), escape_short(text_at(row, "value"), 256),
                escape_short(text_at(row, "origin"), 256)});
   }
-  return print(settings, document, table.text(settings.colour));
+  return print(settings, document, table_text(settings, table));
 }
 
 namespace {
@@ -169,7 +169,7 @@ Exit print_changes(const Settings& settings, wire::Value document,
   }
   document.set("changes", std::move(rows));
   return print(settings, document,
-               changes.empty() ? "nothing changes\n" : table.text(settings.colour));
+               changes.empty() ? "nothing changes\n" : table_text(settings, table));
 }
 
 }  // namespace
@@ -225,7 +225,7 @@ Exit run_config_check(const Settings& settings, const std::string& file) {
       memory.set(name, bytes);
     }
     document.set("memory_bytes", std::move(memory));
-    text += table.text(settings.colour);
+    text += table_text(settings, table);
     wire::Value needed(wire::Value::Map{});
     for (const rows::Needed& one : rows::needed_of(config, config.capacity)) {
       text += "needed: " + std::to_string(one.needed) + " of " + std::to_string(one.reserved) +

@@ -62,7 +62,7 @@ Exit run_limit_list(const Settings& settings) {
                {cell(row, "mode"), text_at(row, "mode") == "shadow" ? Tone::Warn : Tone::Plain}});
   }
   return print(settings, document,
-               rows->empty() ? "no limits are configured\n" : table.text(settings.colour));
+               rows->empty() ? "no limits are configured\n" : table_text(settings, table));
 }
 
 Exit run_limit_get(const Settings& settings, const std::string& name) {
@@ -179,7 +179,7 @@ Exit run_limit_top(const Settings& settings, const std::string& name) {
     table.add({escape_short(text_at(row, "key")), cell(row, "refused"), cell(row, "asked")});
   }
   return print(settings, document,
-               rows->empty() ? "no key stands out\n" : table.text(settings.colour));
+               rows->empty() ? "no key stands out\n" : table_text(settings, table));
 }
 
 }  // namespace cutwater::ctl

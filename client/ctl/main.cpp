@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <sstream>
 #include <string_view>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cutwater/version.hpp>
@@ -88,6 +89,14 @@ int explain_usage(const CLI::App& app, const CLI::ParseError& error, int argc, c
   return usage(settings, text);
 }
 
+/// 0: standard output is no terminal, or one that does not say.
+std::size_t terminal_columns() {
+  winsize size{};
+  return ::isatty(STDOUT_FILENO) == 1 && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0
+             ? size.ws_col
+             : 0;
+}
+
 int run(int argc, char** argv) {
   ctl::Line line;
   CLI::App app{kAbout, "cutwaterctl"};
@@ -118,6 +127,7 @@ int run(int argc, char** argv) {
   line.settings.timeout = Nanos{static_cast<std::int64_t>(*timeout)};
   line.settings.colour =
       !line.settings.json && ::isatty(STDOUT_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr;
+  line.settings.columns = terminal_columns();
   return static_cast<int>(line.chosen());
 }
 

@@ -11,6 +11,7 @@
 
 #include "ctl/exit_code.hpp"
 #include "ctl/settings.hpp"
+#include "ctl/table.hpp"
 #include "wire/value.hpp"
 
 namespace cutwater::ctl {
@@ -31,6 +32,11 @@ std::string to_json(const wire::Value& value, JsonForm form = JsonForm::Indented
 /// to_json(document) with -o json, `table` otherwise. Exit::Ok, or Exit::NoConnection when standard
 /// output cannot be written.
 Exit print(const Settings& settings, const wire::Value& document, const std::string& table);
+
+/// The table in the colours and the width of standard output.
+inline std::string table_text(const Settings& settings, const Table& table) {
+  return table.text(settings.colour, settings.columns);
+}
 
 /// A text that is no table and no document, such as a script.
 Exit print_text(const std::string& text);

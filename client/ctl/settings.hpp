@@ -2,6 +2,7 @@
 // What every command of cutwaterctl is told, and where it prints.
 #pragma once
 #include <chrono>
+#include <cstddef>
 #include <string>
 
 #include <cutwater/units.hpp>
@@ -16,6 +17,7 @@ struct Settings {
   std::string memory;               ///< --memory; empty: beside the socket, else the usual places
   bool json = false;                ///< -o json
   bool colour = false;              ///< standard output is a terminal, and NO_COLOR is not set
+  std::size_t columns = 0;          ///< of the terminal that standard output is; 0: none, unknown
   Nanos timeout = kDefaultTimeout;  ///< --timeout, of each question
 };
 

@@ -67,11 +67,11 @@ Table counters_table(const Rows& counters) {
   Table table({{"LIMIT"},
                {"ALLOWED", Align::Right},
                {"REFUSED", Align::Right},
-               {"TOKENS", Align::Right},
+               {"TOKENS", Align::Right, 1},
                {"NO PLACE", Align::Right},
                {"DEGRADED", Align::Right},
-               {"UNDONE", Align::Right},
-               {"WAITED", Align::Right}});
+               {"UNDONE", Align::Right, 3},
+               {"WAITED", Align::Right, 2}});
   for (const wire::Value& row : counters) {
     const Tone tone = number_at(row, "no_place") > 0 ? Tone::Warn : Tone::Plain;
     table.add({escape(text_at(row, "limit")),
@@ -154,7 +154,7 @@ Exit run_status(const Settings& settings) {
   document.set("bulkheads_full", wire::Value::Array(bulkheads.begin(), bulkheads.end()));
   text += trouble_text(breakers, bulkheads, settings.colour);
   text +=
-      counters->empty() ? "\nno limits\n" : '\n' + counters_table(*counters).text(settings.colour);
+      counters->empty() ? "\nno limits\n" : '\n' + table_text(settings, counters_table(*counters));
   return print(settings, document, text);
 }
 
@@ -181,7 +181,7 @@ Exit run_clients(const Settings& settings) {
                escape_short(text_at(row, "name"))});
   }
   return print(settings, document,
-               rows->empty() ? "no process is attached\n" : table.text(settings.colour));
+               rows->empty() ? "no process is attached\n" : table_text(settings, table));
 }
 
 }  // namespace cutwater::ctl

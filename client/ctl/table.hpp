@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Table: columns of text under a heading, for people. Cells must hold single-width characters only
-// (what comes from outside went through escape() first).
+// (what comes from outside went through escape() first). On a terminal that is too narrow, columns
+// that matter least are left out and named below; what remains too wide is left to the terminal.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -26,6 +27,7 @@ class Table {
   struct Column {
     std::string title;
     Align align = Align::Left;
+    unsigned spare = 0;  ///< 0: always shown; else the highest is left out first
   };
   struct Cell {
     Cell(std::string t, Tone n = Tone::Plain) : text(std::move(t)), tone(n) {}  // NOLINT: implicit
@@ -40,10 +42,16 @@ class Table {
   void add(std::vector<Cell> cells);
   std::size_t rows() const noexcept { return rows_.size(); }
 
-  /// Heading and rows, two blanks between columns, none at the end of a line.
-  std::string text(bool colour) const;
+  /// Heading and rows, two blanks between columns, none at the end of a line. `columns`: of the
+  /// terminal; 0: none, or unknown, and nothing is left out.
+  std::string text(bool colour, std::size_t columns = 0) const;
 
  private:
+  using Widths = std::vector<std::size_t>;
+  Widths widths() const;
+  /// Leaves out by setting their width to kLeftOut; the titles of those.
+  std::string leave_out(Widths& width, std::size_t columns) const;
+
   std::vector<Column> columns_;
   std::vector<std::vector<Cell>> rows_;
 };

@@ -61,6 +61,7 @@ std::string BreakerRefusal::text() const {
   story.now_ns = now_ns_;
   if (story.since_ns > now_ns_) story.since_ns = 0;      // it moved on since it refused
   story.process_only = process_;
+  story.ramping = state_ == BreakerStatus::Closed && !process_;  // nothing else refuses there
   if (process_) {                                        // the host's own state says nothing of it
     story.reason = rule::BreakerReason::LocalFault;
     story.since_ns = 0;

@@ -7,6 +7,7 @@
 #include "rows/breaker_settings_row.hpp"
 #include "rule/breaker_class.hpp"
 #include "shm/breaker_words.hpp"
+#include "shm/event_log.hpp"
 #include "shm/process_table.hpp"
 
 namespace cutwater::rows {
@@ -15,6 +16,7 @@ namespace {
 using shm::BreakerInfo;
 
 constexpr std::uint64_t kNever = ~std::uint64_t{0};
+constexpr std::uint32_t kEventsAtOnce = 256;
 
 /// By BreakerCounter; nullptr: no word for people.
 constexpr const char* kCounterWords[] = {
@@ -175,12 +177,47 @@ void add_users(wire::Value& row, const shm::View& view, std::uint32_t index, std
   if (!out.empty()) row.set("processes", std::move(out));
 }
 
+/// METRICS_ONLY tells each reason once a visit: the first event of the present one that is kept.
+void find_would_open(const shm::View& view, std::uint32_t index, const BreakerInfo& info,
+                     rule::BreakerAround& out) {
+  if (info.word.state != rule::BreakerState::MetricsOnly) return;
+  std::uint64_t from = 0;
+  for (;;) {
+    const shm::EventPage page = shm::read_events(view, from, kEventsAtOnce);
+    for (const shm::Event& event : page.events) {
+      const bool ours = event.kind == shm::EventKind::BreakerWouldOpen && event.object == index &&
+                        event.t_ns >= info.since_ns && event.t_ns <= info.now_ns &&
+                        std::string_view(info.name).starts_with(event.text);
+      if (!ours) continue;
+      out.would_open = static_cast<rule::BreakerReason>(event.reason);
+      out.would_open_ns = info.now_ns - event.t_ns;
+      return;
+    }
+    if (page.next <= from || page.events.empty()) return;
+    from = page.next;
+  }
+}
+
+void add_would_open(wire::Value& row, const BreakerInfo& info, const rule::BreakerAround& around) {
+  if (info.word.state != rule::BreakerState::MetricsOnly) return;
+  wire::Value would(wire::Value::Map{});
+  const auto now = rule::would_open_now(info.numbers, info.window);
+  if (now != rule::BreakerReason::None) would.set("now", rule::name_of(now));
+  if (around.would_open != rule::BreakerReason::None) {
+    would.set("first", rule::name_of(around.would_open));
+    would.set("first_ns", static_cast<std::uint64_t>(around.would_open_ns));
+  }
+  row.set("would_open", std::move(would));
+}
+
 /// Everything of one breaker.
 wire::Value whole_row_of(const shm::View& view, std::uint32_t index, const BreakerInfo& info) {
   wire::Value row = row_of(view, index, info);
+  rule::BreakerAround around = shm::around(info);
+  find_would_open(view, index, info, around);
+  add_would_open(row, info, around);
   wire::Value::Array words;
-  for (std::string& line :
-       rule::explain_lines(info.numbers, shm::story_of(info), shm::around(info))) {
+  for (std::string& line : rule::explain_lines(info.numbers, shm::story_of(info), around)) {
     words.emplace_back(std::move(line));
   }
   row.set("explain", std::move(words));

@@ -14,8 +14,10 @@
 //             last minute, absent while nobody knows), counters {word: number}, classes {class:
 //             failures}, transitions [{from to reason count}], time_in_state_ns {state: ns},
 //             durations, durations_minute {calls mean_ns p50_ns p99_ns max_ns span_ns?} (absent: no
-//             call was measured), processes [{row pid forked calls failures slow run open
-//             retry_after_ns?}] (of each user, once three use it)
+//             call was measured), would_open {now? first? first_ns?} (METRICS_ONLY: reasons that
+//             would hold it open now, and that would have opened it first in this visit),
+//             processes [{row pid forked calls failures slow run open retry_after_ns?}] (of each
+//             user, once three use it)
 // 2^64-1 ns is never. Quantiles are upper bounds, at most 12.5 % high.
 //
 // Never writes a byte. Process safety: beside any daemon and clients. Thread safety: one thread.

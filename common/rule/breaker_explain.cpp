@@ -78,6 +78,21 @@ void about_recording(const BreakerNumbers& n, const BreakerAround& a,
   }
 }
 
+/// What it would do if it decided.
+void about_metrics(const BreakerNumbers& n, const BreakerStory& s, const BreakerAround& a,
+                   std::vector<std::string>& out) {
+  const BreakerReason now = would_open_now(n, s.window);
+  if (now != BreakerReason::None) {
+    out.push_back("would be open now: " + std::string(opening_word(now)));
+  }
+  if (a.would_open != BreakerReason::None) {
+    out.push_back("would have opened first " + duration_text(a.would_open_ns) +
+                  " ago: " + std::string(opening_word(a.would_open)));
+  } else if (now == BreakerReason::None) {
+    out.push_back("would be closed now");
+  }
+}
+
 void about_open(const BreakerNumbers& n, const BreakerStory& s, std::vector<std::string>& out) {
   if (s.attempts > 1) out.push_back("the " + ordinal(s.attempts) + " opening in a row");
   if ((n.flags & kBreakerAutomatic) != 0) {
@@ -89,6 +104,25 @@ void about_open(const BreakerNumbers& n, const BreakerStory& s, std::vector<std:
 }
 
 }  // namespace
+
+std::string_view opening_word(BreakerReason reason) noexcept {
+  switch (reason) {
+    case BreakerReason::FailureRate:
+      return "failure rate";
+    case BreakerReason::SlowRate:
+      return "slow calls";
+    case BreakerReason::FailureCount:
+      return "too many failures";
+    case BreakerReason::Consecutive:
+      return "failures in a row";
+    default:
+      return "another reason";
+  }
+}
+
+BreakerReason would_open_now(const BreakerNumbers& n, const BreakerWindow& window) noexcept {
+  return reason_to_open(n, window, {.failed = true, .slow = true});
+}
 
 BreakerState state_after(const BreakerNumbers& n, BreakerState state) noexcept {
   switch (state) {
@@ -130,6 +164,7 @@ std::vector<std::string> explain_lines(const BreakerNumbers& n, const BreakerSto
       out.push_back(probes_words(n));
       break;
     case BreakerState::MetricsOnly:
+      about_metrics(n, s, a, out);
       about_recording(n, a, out);
       break;
     case BreakerState::Open:

@@ -25,25 +25,26 @@ void add(std::string& text, const std::string& part) {
 std::string explain_closed(const BreakerNumbers& n, const BreakerStory& s) {
   std::string text(name_of(s.state));
   text += ": ";
+  const std::string opens = s.state == BreakerState::MetricsOnly ? "would open at " : "opens at ";
   const BreakerWindow& w = s.window;
   add(text, number(w.failures) + " of " + calls(w.calls) + " failed");
   if (n.slow_ppm != kOffPpm) add(text, number(w.slow) + " slow");
   const bool rates = n.failure_ppm != kOffPpm || n.slow_ppm != kOffPpm;
   if (rates && w.calls < n.minimum) add(text, "rate counts from " + calls(n.minimum));
   if (n.failure_ppm != kOffPpm && w.calls >= n.minimum) {
-    add(text, "opens at a failure rate of " + percent_text(n.failure_ppm));
+    add(text, opens + "a failure rate of " + percent_text(n.failure_ppm));
   }
   if (n.slow_ppm != kOffPpm && w.calls >= n.minimum) {
-    add(text, "opens at " + percent_text(n.slow_ppm) + " slower than " +
+    add(text, opens + percent_text(n.slow_ppm) + " slower than " +
                   duration_text(static_cast<std::int64_t>(n.slow_ns)));
   }
   if (n.failure_count != 0) {
     const std::uint64_t left = w.failures < n.failure_count ? n.failure_count - w.failures : 0;
-    add(text, "opens at " + number(n.failure_count) + " failures, " + number(left) + " to go");
+    add(text, opens + number(n.failure_count) + " failures, " + number(left) + " to go");
   }
   if (n.consecutive != 0) {
     const std::uint32_t left = w.run < n.consecutive ? n.consecutive - w.run : 0;
-    add(text, "opens at " + number(n.consecutive) + " failures in a row, " + number(left) +
+    add(text, opens + number(n.consecutive) + " failures in a row, " + number(left) +
                   " to go");
   }
   if (s.ramping) {
@@ -103,6 +104,15 @@ std::string percent_text(std::uint32_t ppm) {
 }
 
 std::string cause_text(const BreakerNumbers& n, const BreakerStory& s) {
+  if (s.state == BreakerState::HalfOpen && !s.process_only) {
+    return number(s.held) + " of " + number(n.probes) + (n.probes == 1 ? " probe" : " probes") +
+           " out, " + number(s.probes.spent) + " back";
+  }
+  if (s.state == BreakerState::Closed && s.ramping && !s.process_only) {
+    if (s.deadline_ns <= s.now_ns) return "ramping up after half-open";
+    return "ramping up after half-open: " + number(ramp_share(n, s.deadline_ns, s.now_ns)) +
+           " % of the calls pass";
+  }
   const bool known = s.trip_permille <= 1000;
   const std::string rate = decimal(s.trip_permille / 10, s.trip_permille % 10, 1) + " %";
   switch (s.reason) {
@@ -143,9 +153,13 @@ std::string refusal_text(const ToldRefusal& told, std::int64_t retry_after_ns, b
   if (told.process_only) text += " for this process";
   if (told.age_ns >= 0) text += " since " + duration_text(told.age_ns);
   if (!told.why.empty()) text += " (" + std::string(told.why) + ")";
-  text += told.some ? ", does not permit more calls now" : ", does not permit calls";
+  const bool ramps = told.some && told.state == BreakerState::Closed;
+  text += ramps       ? ", does not permit this call"
+          : told.some ? ", does not permit more calls now"
+                      : ", does not permit calls";
   if (retry_after_ns < 0) return text + ", until it is changed by hand";
-  return text + ", retry after " + (hint ? "about " : "") + wait_text(retry_after_ns);
+  text += ramps ? ", permits all after " : ", retry after ";
+  return text + (hint ? "about " : "") + wait_text(retry_after_ns);
 }
 
 namespace {

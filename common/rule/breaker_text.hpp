@@ -35,8 +35,9 @@ struct BreakerStory {
 std::string refusal_text(const BreakerNumbers& numbers, const BreakerStory& story,
                          std::int64_t retry_after_ns, bool hint);
 
-/// What brought it into its state: "failure rate 60 % of 10 calls"; empty when there is nothing to
-/// say.
+/// What brought it into its state: "failure rate 60 % of 10 calls"; where it lets some calls
+/// through, how many: "3 of 5 probes are out, 2 are back", "ramping up after half-open: 25 % of
+/// the calls pass". Empty when there is nothing to say.
 std::string cause_text(const BreakerNumbers& numbers, const BreakerStory& story);
 
 /// A refusal that was told by somebody else: the same text without the numbers.

@@ -21,11 +21,14 @@ std::string refusal_text(const BulkheadStory& s, std::int64_t retry_after_ns) {
   if (s.expired) {
     text += "had no place before the call's deadline";
   } else {
-    text += s.limit == 0 ? "lets nobody in: max-concurrent-calls is 0" : "is full";
+    text += s.limit == 0          ? "lets nobody in: max-concurrent-calls is 0"
+            : s.in_use < s.limit ? "gives its next place to those in line"
+                                 : "is full";
   }
   if (s.waited_ns > 0) text += " after " + duration_text(s.waited_ns) + " in line";
   if (s.limit != 0 || s.in_use != 0) text += ": " + use_text(s);
-  if (s.expired || s.limit == 0) return text;
+  if (s.limit == 0) return text;
+  if (s.expired) return text + "; give the call more time, or try again later";
   if (retry_after_ns < 0) return text + "; only a change of its settings helps";
   return text + "; retry after about " + wait_text(retry_after_ns);
 }

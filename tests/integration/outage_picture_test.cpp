@@ -42,7 +42,8 @@ std::vector<Element> elements_of(const std::string& xml) {
     }
     Element one;
     one.tag = tag.substr(0, tag.find_first_of(" /"));
-    for (std::size_t from = one.tag.size(); (from = tag.find_first_not_of(" /", from)) != tag.npos;) {
+    std::size_t from = one.tag.size();
+    while ((from = tag.find_first_not_of(" /", from)) != tag.npos) {
       const std::size_t quote = tag.find("=\"", from);
       const std::size_t close = quote == tag.npos ? tag.npos : tag.find('"', quote + 2);
       if (close == tag.npos) return {};

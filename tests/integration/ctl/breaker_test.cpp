@@ -127,6 +127,32 @@ TEST(BreakerCommand, GetShowsSettingsCountersClassesAndDurations) {
   EXPECT_GE(durations["max_ns"], durations["p99_ns"]);
 }
 
+TEST(BreakerCommand, MetricsOnlySaysWhetherItWouldBeOpenAndSinceWhen) {
+  Instance instance(kYaml);
+  Client client = instance.client();
+  Breaker stock = client.breaker("stock").value();
+  instance.tool({"breaker", "metrics-only", "stock"});
+  EXPECT_TRUE(has(instance.tool({"breaker", "explain", "stock"}).out, "would be closed now"));
+  EXPECT_TRUE(has(instance.tool({"breaker", "get", "stock"}).out, "would open  not now"));
+  fail(stock, 4);
+  instance.step_by(12 * kSecond);
+
+  const ProgramRun explain = instance.tool({"breaker", "explain", "stock"});
+  const auto would = instance.json({"breaker", "get", "stock"})["would_open"];
+
+  EXPECT_EQ(explain.code, 0) << "it grants every call";
+  EXPECT_TRUE(has(explain.out, "would be open now: failure rate")) << explain.out;
+  EXPECT_TRUE(has(explain.out, "would have opened first 12 s ago: failure rate")) << explain.out;
+  EXPECT_EQ(would["now"], "failure_rate");
+  EXPECT_EQ(would["first"], "failure_rate");
+  EXPECT_EQ(would["first_ns"], 12 * kSecond);
+  for (int i = 0; i < 4; ++i) stock.try_enter()->succeeded();
+  EXPECT_FALSE(instance.json({"breaker", "get", "stock"})["would_open"].contains("now"));
+  instance.tool({"breaker", "metrics-only", "stock"});  // another visit
+  instance.tool({"breaker", "reset", "stock"});
+  EXPECT_FALSE(instance.json({"breaker", "get", "stock"}).contains("would_open"));
+}
+
 TEST(BreakerCommand, WhyNamesClassesProcessesAndSettingsOfTheLastTrips) {
   Instance instance(kYaml);
   Client client = instance.client();

@@ -73,9 +73,12 @@ TEST(BulkheadCommand, ListAndGetShowPlacesAndTheOldest) {
   const ProgramRun get = instance.tool({"bulkhead", "get", "fraud"});
 
   EXPECT_EQ(list.out,
-            "BULKHEAD  IN USE  LIMIT  WAITING  OVER  OLDEST  HELD P50  P99  WAITED P50  P99\n"
-            "fraud          0      2        0     0       -         -    -           -    -\n"
-            "stock          0      5        0     0       -         -    -           -    -\n");
+            "BULKHEAD  IN USE  LIMIT  WAITING  OVER  OLDEST  HELD P50<=  HELD P99<=  WAITED P50<=  "
+            "WAITED P99<=\n"
+            "fraud          0      2        0     0       -           -           -             -  "
+            "           -\n"
+            "stock          0      5        0     0       -           -           -             -  "
+            "           -\n");
   EXPECT_EQ(get.code, 0);
   EXPECT_TRUE(has(get.out, "in use    0 of 2 places")) << get.out;
   EXPECT_TRUE(has(get.out, "note      card checks")) << get.out;

@@ -21,14 +21,18 @@ ProgramRun run_tool(const std::vector<std::string>& arguments) {
   return test::run_program(command);
 }
 
-ProgramRun run_tool_on_terminal(const std::vector<std::string>& arguments, bool no_color) {
+ProgramRun run_tool_on_terminal(const std::vector<std::string>& arguments, bool no_color,
+                                unsigned short columns) {
   std::vector<std::string> words = {tool_program()};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   int terminal = -1;
-  const pid_t pid = ::forkpty(&terminal, nullptr, nullptr, nullptr);
+  winsize size{};
+  size.ws_row = columns == 0 ? 0 : 24;
+  size.ws_col = columns;
+  const pid_t pid = ::forkpty(&terminal, nullptr, nullptr, &size);
   if (pid == 0) {
     ::unsetenv("CUTWATER_BUILD_DIR");
     no_color ? ::setenv("NO_COLOR", "1", 1) : ::unsetenv("NO_COLOR");

@@ -22,8 +22,10 @@ using test::ScratchPlace;
 
 /// Runs cutwaterctl with `arguments` and nothing else.
 ProgramRun run_tool(const std::vector<std::string>& arguments);
-/// The same on a terminal, both outputs together; `no_color` sets NO_COLOR.
-ProgramRun run_tool_on_terminal(const std::vector<std::string>& arguments, bool no_color = false);
+/// The same on a terminal, both outputs together; `no_color` sets NO_COLOR. `columns`: its width;
+/// 0: it does not say.
+ProgramRun run_tool_on_terminal(const std::vector<std::string>& arguments, bool no_color = false,
+                                unsigned short columns = 0);
 /// Runs cutwater-quickstart.
 ProgramRun run_quickstart(const std::vector<std::string>& arguments);
 /// Paths of the two programs.

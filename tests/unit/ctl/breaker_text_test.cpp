@@ -103,6 +103,37 @@ TEST(BreakerWords, SayWhichActAndItsNote) {
             "ban until undone (by the configuration: abuse)");
 }
 
+TEST(BreakerWords, SayWhatAWindowSpansAndHowSureThatIs) {
+  const auto row = [](Value settings) {
+    Value out = Value::map({{"window_span_ns", 10 * kSecond}});
+    out.set("settings", std::move(settings));
+    return out;
+  };
+  EXPECT_EQ(span_text(row(Value::map({{"sliding-window-type", "TIME_BASED"},
+                                      {"sliding-window-slots", 10U}}))),
+            "9s to 10s");
+  EXPECT_EQ(span_text(row(Value::map({{"sliding-window-type", "TIME_BASED"},
+                                      {"sliding-window-slots", 1U}}))),
+            "up to 10s");
+  EXPECT_EQ(span_text(row(Value::map({{"sliding-window-type", "COUNT_BASED"}}))),
+            "about 10s (by the outcomes of the last minute)");
+  EXPECT_EQ(span_text(Value::map({{"breaker", "fraud"}})), "") << "nobody knows";
+}
+
+TEST(BreakerWords, SayWhetherItWouldBeOpen) {
+  const auto text = [](Value would) {
+    Value row;
+    row.set("would_open", std::move(would));
+    return would_open_text(row);
+  };
+  EXPECT_EQ(text(Value(Value::Map{})), "not now");
+  EXPECT_EQ(text(Value::map({{"now", "failure_rate"},
+                             {"first", "consecutive"},
+                             {"first_ns", 12 * kSecond}})),
+            "now: failure_rate; first 12s ago: consecutive");
+  EXPECT_EQ(would_open_text(Value::map({{"state", "CLOSED"}})), "");
+}
+
 TEST(TripText, SaysWhyWhoAndUnderWhichSettings) {
   Value::Array processes;
   processes.push_back(Value::map({{"pid", 4711U}, {"row", 3U}, {"failures", 4U}, {"slow", 1U}}));
@@ -135,7 +166,7 @@ TEST(TripText, SaysWhyWhoAndUnderWhichSettings) {
             "  window     10 calls, 6 failed, 1 slow, 3 failures in a row\n"
             "  classes    timeout 5, http-5xx 1\n"
             "  processes  pid 4711: 4 failed, 1 slow; callers without a row: 2 failed\n"
-            "  durations  120 calls, p50 3ms, p99 20ms, max 31ms, of the last 1m\n"
+            "  durations  120 calls, p50 <= 3ms, p99 <= 20ms, max <= 31ms, of the last 1m\n"
             "  settings   sliding-window-size: 10, failure-rate-threshold: 50%\n");
 }
 

@@ -120,8 +120,26 @@ TEST(BreakerExplain, OfStatesByHandSaysUntilWhen) {
                    "its time is over: the next call finds it CLOSED with an empty window"));
   s.deadline_ns = 0;
   EXPECT_EQ(lines(cutwater_profile(), s)[0],
-            "METRICS_ONLY: 0 of 0 calls failed; rate counts from 10 calls; opens at 5 failures in "
-            "a row, 5 to go; grants every call");
+            "METRICS_ONLY: 0 of 0 calls failed; rate counts from 10 calls; would open at 5 "
+            "failures in a row, 5 to go; grants every call");
+}
+
+TEST(BreakerExplain, OfMetricsOnlySaysWhetherItWouldBeOpenAndSinceWhen) {
+  BreakerStory s = story(BreakerState::MetricsOnly);
+  s.window = {5, 2, 0, 2};
+  EXPECT_EQ(lines(cutwater_profile(), s)[1], "would be closed now");
+
+  s.window = {12, 7, 0, 1};
+  const Words now = lines(cutwater_profile(), s, {.would_open = BreakerReason::Consecutive,
+                                                  .would_open_ns = 3 * kSecond});
+  EXPECT_EQ(now[1], "would be open now: failure rate");
+  EXPECT_EQ(now[2], "would have opened first 3 s ago: failures in a row");
+
+  s.window = {12, 2, 0, 0};
+  const Words then = lines(cutwater_profile(), s, {.would_open = BreakerReason::FailureRate,
+                                                   .would_open_ns = 60 * kSecond});
+  EXPECT_EQ(then[1], "would have opened first 60 s ago: failure rate") << "and not now";
+  EXPECT_FALSE(says(lines(cutwater_profile(), story(BreakerState::Closed)), "would be closed now"));
 }
 
 TEST(BreakerExplain, ASwitchedOffOneSaysNothingElse) {

@@ -47,14 +47,40 @@ TEST(BreakerText, AFlappingBreakerNamesTheSettingsToLookAt) {
 TEST(BreakerText, AnEstimateAndAForcedStateSaySo) {
   BreakerStory s = story();
   s.state = BreakerState::HalfOpen;
+  s.held = 3;
+  s.probes = {2, 0, 0};
   EXPECT_EQ(refusal_text(cutwater_profile(), s, 250 * kMs, true),
-            "breaker 'fraudCheck' is HALF_OPEN, does not permit more calls now, retry after about "
-            "250 ms");
+            "breaker 'fraudCheck' is HALF_OPEN (3 of 5 probes out, 2 back), does not permit more "
+            "calls now, retry after about 250 ms");
   s.state = BreakerState::ForcedOpen;
   s.reason = BreakerReason::ByHand;
   EXPECT_EQ(refusal_text(cutwater_profile(), s, -1, false),
             "breaker 'fraudCheck' is FORCED_OPEN (by hand), does not permit calls, until it is "
             "changed by hand");
+}
+
+TEST(BreakerText, ARampSaysThatSomeCallsPassAndWhenAllDo) {
+  BreakerSettings settings;
+  settings.name = "fraudCheck";
+  settings.ramp_ns = 3'000 * kMs;
+  const BreakerNumbers numbers = numbers_of(settings, settings.name);
+  BreakerStory s = story();
+  s.state = BreakerState::Closed;
+  s.ramping = true;
+  s.deadline_ns = s.now_ns + 2'500 * kMs;
+
+  EXPECT_EQ(refusal_text(numbers, s, 2'500 * kMs, true),
+            "breaker 'fraudCheck' is CLOSED (ramping up after half-open: 25 % of the calls pass), "
+            "does not permit this call, permits all after about 2.5 s");
+  const std::string why = cause_text(numbers, s);
+  const ToldRefusal told{.name = "fraudCheck",
+                         .state = BreakerState::Closed,
+                         .why = why,
+                         .some = true};
+  EXPECT_EQ(refusal_text(told, 2'500 * kMs, true), refusal_text(numbers, s, 2'500 * kMs, true))
+      << "told over a socket it is the same";
+  s.deadline_ns = s.now_ns;
+  EXPECT_EQ(cause_text(numbers, s), "ramping up after half-open") << "it is over meanwhile";
 }
 
 TEST(BreakerText, ExplainCountsDownToTheNextDecision) {

@@ -45,7 +45,17 @@ TEST(BulkheadText, OneThatWaitedInVainSaysHowLong) {
   s.expired = true;
   EXPECT_EQ(refusal_text(s, 40 * kMs),
             "bulkhead 'fraudCheck' had no place before the call's deadline after 200 ms in line: "
-            "10 of 10 places are held; 1 waits in line");
+            "10 of 10 places are held; 1 waits in line; give the call more time, or try again "
+            "later");
+}
+
+TEST(BulkheadText, AFreePlaceThatIsOwedToTheLineIsNotCalledFull) {
+  BulkheadStory s = full();
+  s.in_use = 9;
+  s.waiting = 2;
+  EXPECT_EQ(refusal_text(s, 40 * kMs),
+            "bulkhead 'fraudCheck' gives its next place to those in line: 9 of 10 places are held; "
+            "2 wait in line; retry after about 40 ms");
 }
 
 TEST(BulkheadText, NoPlacesAtAllIsNoQueue) {
