@@ -41,7 +41,8 @@ std::vector<std::string> advice_for(const wire::Value& status,
         "process " +
         count(status, "pid"));
   }
-  if (truth_at(status, "superseded")) advice.push_back("this memory was replaced by a newer one");
+  if (truth_at(status, "superseded")) advice.push_back(
+        "this memory was replaced by a newer one; look at that by the daemon's --address");
   if (no_place > 0) {
     advice.push_back(std::to_string(no_place) +
                      " decisions found no place for their key, and on-full decided; " + raise);

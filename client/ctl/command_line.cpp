@@ -297,4 +297,12 @@ void add_commands(CLI::App& app, Line& line) {
 
 CommandTree tree_of(const CLI::App& app) { return tree_below(app, Wanted::Anything); }
 
+CommandTree command_tree() {
+  Line line;
+  CLI::App app{"", "cutwaterctl"};
+  add_globals(app, line);
+  add_commands(app, line);
+  return tree_of(app);
+}
+
 }  // namespace cutwater::ctl

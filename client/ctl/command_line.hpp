@@ -37,5 +37,7 @@ void add_commands(CLI::App& app, Line& line);
 
 /// What the commands are, for completion.
 CommandTree tree_of(const CLI::App& app);
+/// The same of this program, whatever line it was given.
+CommandTree command_tree();
 
 }  // namespace cutwater::ctl

@@ -6,6 +6,7 @@
 #include "ctl/doctor.hpp"
 #include "ctl/print.hpp"
 #include "ctl/text.hpp"
+#include "rule/breaker_class.hpp"
 
 namespace cutwater::ctl {
 namespace {
@@ -104,6 +105,32 @@ bool never_asked(const wire::Value& row) {
   });
 }
 
+/// O1: a listed class that is not built in means something only where a program adds it.
+void about_classes(const wire::Value& row, const std::string& name, Findings& out) {
+  // Whatever is not built in shares one counter.
+  const std::uint8_t others = rule::class_counter("-");
+  std::string unknown;
+  for (const char* list : {"record", "ignore"}) {
+    const wire::Value::Array* classes = part(row, list).as_array();
+    if (classes == nullptr) continue;
+    for (const wire::Value& one : *classes) {
+      const std::string* word = one.as_string();
+      if (word == nullptr || rule::class_counter(*word) != others) continue;
+      unknown += (unknown.empty() ? "" : ", ") + escape_short(*word) + " (" + list + ")";
+    }
+  }
+  if (unknown.empty()) return;
+  const std::string_view counter = rule::counter_name(others);
+  const std::uint64_t seen = number_at(part(row, "classes"), counter);
+  out.push_back({false, "breakers",
+                 name + ": no built-in class: " + unknown + "; " +
+                     (seen == 0 ? std::string("no failure of a program's own class was reported")
+                                : std::to_string(seen) +
+                                      " failures of programs' own classes were reported"),
+                 "look at their spelling, and whether the program adds them "
+                 "(cutwater::outcomes().add)"});
+}
+
 void about_bulkhead(const wire::Value& row, Findings& out) {
   const std::string name = escape(text_at(row, "bulkhead"));
   const std::uint64_t limit = number_at(row, "limit"), oldest = number_at(row, "oldest_ns");
@@ -137,13 +164,23 @@ void about_breakers(const Facts& facts, Findings& out) {
     about_span(row, name, out);
     about_probes(row, name, out);
     about_states(row, name, out);
+    about_classes(row, name, out);
     if (never_asked(row)) unasked += (unasked.empty() ? "" : ", ") + name;
   }
   if (!unasked.empty()) {
     out.push_back({false, "breakers", "no call was ever reported to: " + unasked,
                    "look whether the program uses these names, or take them out"});
   }
-  for (const wire::Value& row : facts.bulkheads) about_bulkhead(row, out);
+  std::string unentered;
+  for (const wire::Value& row : facts.bulkheads) {
+    about_bulkhead(row, out);
+    if (!never_asked(row)) continue;
+    unentered += (unentered.empty() ? "" : ", ") + escape(text_at(row, "bulkhead"));
+  }
+  if (!unentered.empty()) {
+    out.push_back({false, "bulkheads", "were never entered: " + unentered,
+                   "look whether the program uses these names, or take them out"});
+  }
   if (facts.breakers_left_out > 0) {
     out.push_back({false, "breakers",
                    std::to_string(facts.breakers_left_out) +

@@ -149,7 +149,12 @@ Exit run_doctor(const Settings& settings) {
     if (!finding.remedy.empty()) text += "      -> " + finding.remedy + '\n';
   }
   document.set("findings", std::move(rows));
-  text += findings.empty() ? "all is well\n" : ill ? "" : "nothing is wrong\n";
+  const auto bad = std::count_if(findings.begin(), findings.end(),
+                                 [](const DoctorFinding& finding) { return finding.bad; });
+  text += findings.empty() ? "all is well\n"
+          : ill ? std::to_string(bad) + (bad == 1 ? " thing is" : " things are") +
+                      " wrong (exit 4)\n"
+                : "nothing is wrong\n";
   const Exit printed = print(settings, document, text);
   return printed == Exit::Ok && ill ? Exit::Invalid : printed;
 }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "ctl/doctor.hpp"
 
@@ -152,6 +153,92 @@ TEST(Doctor, NamesProbesThatEndBeforeTheCallsDo) {
   expect_finding(with(row), "a probe counts as failed after 30s", true, "raise probe-timeout");
   row.set("durations_minute", Value::map({{"p99_ns", 20'000'000U}}));
   EXPECT_TRUE(diagnose(with(row)).empty()) << "the last minute is what counts";
+}
+
+TEST(Doctor, NamesClassesThatOnlyAProgramCanMean) {
+  Value row = breaker();
+  Value::Array record;
+  for (const char* word : {"timeout", "http-503", "grpc:UNAVAILABLE", "errno:EPIPE", "tiemout"}) {
+    record.emplace_back(word);
+  }
+  row.set("record", std::move(record));
+  row.set("ignore", Value(Value::Array{Value("invalid-upi")}));
+  expect_finding(with(row), "fraud: no built-in class: tiemout (record), invalid-upi (ignore); no",
+                 false, "outcomes().add");
+  row.set("record", Value(Value::Array{Value("http-5xx"), Value("local"), Value("exception")}));
+  row.set("ignore", Value(Value::Array{}));
+  EXPECT_TRUE(diagnose(with(row)).empty());
+}
+
+TEST(Doctor, EachFindingHasARemedy) {
+  Facts facts = healthy();
+  facts.connection = "no such file";
+  facts.rights = std::uint8_t{0};
+  facts.tmpfs = false;
+  facts.tmpfs_free = 1;
+  facts.clock_source = "hpet";
+  facts.own_time_namespace = 6;
+  facts.locked_bytes = 0;
+  facts.breakers_left_out = 3;
+  for (const auto& [word, number] : std::map<std::string, std::uint64_t>{{"log_dropped", 1},
+                                                                         {"acts_unsaved", 1},
+                                                                         {"no_place", 1},
+                                                                         {"damage", 1},
+                                                                         {"rules_repaired", 1},
+                                                                         {"stripes_used", 32},
+                                                                         {"clients", 16},
+                                                                         {"slots", 16U << 20}}) {
+    facts.status.set(word, number);
+  }
+  facts.status.set("superseded", true);
+  facts.status.set("clock", "stepped");
+  facts.status.set("journal_fault", "the disk is full");
+  facts.status.set("journal_why_not", "no state directory");
+  facts.clients = {Value::map({{"state", "dead"}})};
+  facts.limits = {Value::map({{"limit", "api"}, {"mode", "shadow"}})};
+  facts.counters = {Value::map({{"limit", "api"}, {"degraded", 1U}})};
+  Value sick = breaker();
+  sick.set("window_span_ns", 1U);
+  sick.set("durations", Value::map({{"p99_ns", ~std::uint64_t{0}}}));
+  sick.set("users_open", 1U);
+  sick.set("flapping", true);
+  sick.set("state", "FORCED_OPEN");
+  sick.set("ignore", Value(Value::Array{Value("mine")}));
+  sick.set("counters", Value::map({{"success", 0U}}));
+  facts.breakers = {sick};
+  facts.bulkheads = {Value::map({{"bulkhead", "fraud"},
+                                 {"enabled", true},
+                                 {"allowed", false},
+                                 {"limit", 1U},
+                                 {"oldest_ns", ~std::uint64_t{0}},
+                                 {"counters", Value::map({{"granted", 0U}})}})};
+
+  for (const char* daemon : {"running", "not running", "does not answer"}) {
+    facts.daemon = daemon;
+    const auto findings = diagnose(facts);
+    EXPECT_GE(findings.size(), 27U);
+    for (const DoctorFinding& finding : findings) {
+      EXPECT_FALSE(finding.about.empty()) << finding.text;
+      EXPECT_FALSE(finding.remedy.empty()) << finding.text;
+    }
+  }
+}
+
+TEST(Doctor, NamesBulkheadsNobodyEnters) {
+  Facts facts = healthy();
+  facts.bulkheads = {Value::map({{"bulkhead", "fraud"},
+                                 {"allowed", true},
+                                 {"counters", Value::map({{"granted", 0U}})}})};
+  expect_finding(facts, "were never entered: fraud", false, "names");
+}
+
+TEST(Doctor, NamesActsThatAreNotSaved) {
+  Facts facts = healthy();
+  facts.status.set("journal", "/var/lib/cutwater/main/journal");
+  facts.status.set("journal_fault", "cannot be synced");
+  facts.status.set("acts_unsaved", std::uint64_t{2});
+  expect_finding(facts, "2 manual acts are in force and not on the disk: /var/lib/cutwater", true,
+                 "journal list");
 }
 
 TEST(Doctor, NamesBreakersNobodyAsks) {
