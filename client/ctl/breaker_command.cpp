@@ -22,11 +22,7 @@ Lines figures(const wire::Value& row, bool colour) {
                      ? "allowed"
                      : "refused: " + escape(text_at(row, "answer")) + ", " + retry_text(row)},
       {"window", escape(text_at(row, "window"))},
-      {"in it", std::to_string(number_at(row, "calls")) + " calls, " +
-                    std::to_string(number_at(row, "failures")) + " failed (" +
-                    rate_cell(row, "failure_permille") + "), " +
-                    std::to_string(number_at(row, "slow")) + " slow (" +
-                    rate_cell(row, "slow_permille") + ")" + run_text(row)},
+      {"in it", counts_text(row)},
   };
   if (std::string span = span_text(row); !span.empty()) {
     lines.emplace_back("it spans", std::move(span));

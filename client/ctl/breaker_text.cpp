@@ -2,6 +2,7 @@
 #include "ctl/breaker_text.hpp"
 
 #include <algorithm>
+#include <vector>
 
 #include "ctl/print.hpp"
 #include "ctl/text.hpp"
@@ -58,12 +59,28 @@ Tone breaker_tone(const wire::Value& row) {
   return plain ? Tone::Good : Tone::Warn;
 }
 
+std::string reason_text(const wire::Value& row) {
+  std::string text = text_at(row, "reason");
+  if (text == "consecutive") return "failures in a row";
+  std::replace(text.begin(), text.end(), '_', ' ');
+  return escape(text);
+}
+
+std::string counts_text(const wire::Value& row) {
+  const auto rate = [&row](const char* key) {
+    return row.find(key) == nullptr ? std::string() : " (" + rate_cell(row, key) + ")";
+  };
+  return std::to_string(number_at(row, "calls")) + " calls, " +
+         std::to_string(number_at(row, "failures")) + " failed" + rate("failure_permille") + ", " +
+         std::to_string(number_at(row, "slow")) + " slow" + rate("slow_permille") + run_text(row);
+}
+
 std::string since_text(const wire::Value& row) {
   std::string text = row.find("since_ns") == nullptr
                          ? std::string("-")
                          : duration_text(number_at(row, "since_ns")) + " ago";
   const std::string reason = text_at(row, "reason");
-  if (!reason.empty() && reason != "none") text += ", " + escape(reason);
+  if (!reason.empty() && reason != "none") text += ", " + reason_text(row);
   if (row.find("expires_ns") != nullptr) {
     text += ", for " + duration_text(number_at(row, "expires_ns")) + " more";
   }
@@ -182,17 +199,30 @@ std::string listed(const wire::Value* map) {
   return out;
 }
 
+/// Each process once, in the order given: one that opened several clients has a row for each.
 std::string contributors(const wire::Value* list) {
-  std::string out;
-  if (list == nullptr || list->as_array() == nullptr) return out;
+  struct Share {
+    std::string who;
+    std::uint64_t failures = 0, slow = 0;
+  };
+  std::vector<Share> shares;
+  if (list == nullptr || list->as_array() == nullptr) return {};
   for (const wire::Value& one : *list->as_array()) {
     const std::uint64_t pid = number_at(one, "pid"), row = number_at(one, "row");
-    out += out.empty() ? "" : "; ";
-    out += pid != 0   ? "pid " + std::to_string(pid)
-           : row != 0 ? "row " + std::to_string(row)
-                      : "callers without a row";
-    out += ": " + std::to_string(number_at(one, "failures")) + " failed";
-    if (number_at(one, "slow") > 0) out += ", " + std::to_string(number_at(one, "slow")) + " slow";
+    const std::string who = pid != 0   ? "pid " + std::to_string(pid)
+                            : row != 0 ? "row " + std::to_string(row)
+                                       : "callers without a row";
+    auto at = std::find_if(shares.begin(), shares.end(),
+                           [&who](const Share& share) { return share.who == who; });
+    if (at == shares.end()) at = shares.insert(at, {who});
+    at->failures += number_at(one, "failures");
+    at->slow += number_at(one, "slow");
+  }
+  std::string out;
+  for (const Share& share : shares) {
+    out += (out.empty() ? "" : "; ") + share.who + ": " + std::to_string(share.failures) +
+           " failed";
+    if (share.slow > 0) out += ", " + std::to_string(share.slow) + " slow";
   }
   return out;
 }
@@ -219,11 +249,10 @@ std::string trip_text(const wire::Value& trip) {
   const auto count = [&](const char* key) { return std::to_string(number_at(trip, key)); };
   std::string head =
       escape(text_at(trip, "breaker")) + " opened " + moment_ms_text(number_at(trip, "unix_ms")) +
-      ", " + duration_text(number_at(trip, "ago_ns")) + " ago: " + escape(text_at(trip, "reason")) +
+      ", " + duration_text(number_at(trip, "ago_ns")) + " ago: " + reason_text(trip) +
       ", for " + duration_text(number_at(trip, "wait_ns"));
   if (number_at(trip, "attempts") > 1) head += ", opening " + count("attempts") + " in a row";
-  Lines lines = {{"  window", count("calls") + " calls, " + count("failures") + " failed, " +
-                                  count("slow") + " slow" + run_text(trip)}};
+  Lines lines = {{"  window", counts_text(trip)}};
   if (number_at(trip, "hanging") > 0) {
     lines.back().second += ", " + count("hanging") + " of them still out";
   }

@@ -17,12 +17,16 @@ Table breaker_table(const Rows& rows);
 std::string breaker_state(const wire::Value& row);
 /// Good: grants; Warn: some, or whatever happens; Bad: refuses.
 Tone breaker_tone(const wire::Value& row);
+/// `failure_rate` as people say it: "failure rate", "failures in a row", "by hand".
+std::string reason_text(const wire::Value& row);
 /// `12s`, `-` when nobody knows; with a state by hand that ends, also when.
 std::string since_text(const wire::Value& row);
 /// `come back in 3.2s`, `come back in about 30s`, `only by hand`.
 std::string retry_text(const wire::Value& row);
 /// `33.3 %`; `-` below the minimum of calls.
 std::string rate_cell(const wire::Value& row, const char* key);
+/// `10 calls, 6 failed (60.0 %), 1 slow (10.0 %), 3 failures in a row`; rates where they count.
+std::string counts_text(const wire::Value& row);
 /// ", 3 failures in a row"; empty where nobody counts them.
 std::string run_text(const wire::Value& row);
 /// `FORCED_OPEN until 2030-01-01T00:00:00Z (act 7 of uid 0: their maintenance)`.

@@ -167,7 +167,7 @@ TEST(BreakerCommand, WhyNamesClassesProcessesAndSettingsOfTheLastTrips) {
 
   EXPECT_EQ(run.code, 0) << run.err;
   EXPECT_TRUE(has(run.out, "stock opened 1970-01-01T00:00:0")) << run.out;
-  EXPECT_TRUE(has(run.out, "failure_rate, for 15s")) << run.out;
+  EXPECT_TRUE(has(run.out, "failure rate, for 15s")) << run.out;
   EXPECT_TRUE(has(run.out, "4 calls, 3 failed")) << run.out;
   EXPECT_TRUE(has(run.out, "timeout 3")) << run.out;
   EXPECT_TRUE(has(run.out, "pid " + std::to_string(::getpid()) + ": 3 failed")) << run.out;
@@ -201,7 +201,7 @@ TEST(BreakerCommand, StatusShowsWhatIsNotClosed) {
   const ProgramRun run = instance.tool({"status"});
   const auto json = instance.json({"status"});
 
-  EXPECT_TRUE(has(run.out, "breaker     stock OPEN, 0 ago, failure_rate, come back in 15"));
+  EXPECT_TRUE(has(run.out, "breaker     stock OPEN, 0 ago, failure rate, come back in 15"));
   ASSERT_EQ(json["breakers_not_closed"].size(), 1U);
   EXPECT_EQ(json["breakers_not_closed"][0]["breaker"], "stock");
   EXPECT_TRUE(json["bulkheads_full"].empty());

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -44,25 +43,6 @@ TEST(CommandLine, ExplainsItself) {
   }
   EXPECT_EQ(version.code, 0);
   EXPECT_EQ(version.out, "cutwaterctl 0.1.0\n");
-}
-
-/// "/limit/get" as "*limit get*"; commands that only hold others are not described alone.
-TEST(CommandLine, ManPageDescribesEveryCommand) {
-  const std::string page = test::read_file(CUTWATER_MAN_PAGE);
-  const std::string script = run_tool({"completion", "bash"}).out;
-  const std::string list = script.substr(script.find("in\n      /") + 9);
-  std::istringstream paths(list.substr(0, list.find(')')));
-  int described = 0;
-  for (std::string path; std::getline(paths, path, '|');) {
-    std::string words = path.substr(1);
-    std::replace(words.begin(), words.end(), '/', ' ');
-    const bool group = words == "limit" || words == "breaker" || words == "bulkhead" ||
-                       words == "config" || words == "journal";
-    if (group) continue;
-    EXPECT_NE(page.find("*" + words + "*"), std::string::npos) << words;
-    ++described;
-  }
-  EXPECT_GT(described, 20);
 }
 
 TEST(CommandLine, WhatCannotBeReadIsOneDocumentWhereJsonIsAskedFor) {

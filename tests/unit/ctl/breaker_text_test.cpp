@@ -137,6 +137,7 @@ TEST(BreakerWords, SayWhetherItWouldBeOpen) {
 TEST(TripText, SaysWhyWhoAndUnderWhichSettings) {
   Value::Array processes;
   processes.push_back(Value::map({{"pid", 4711U}, {"row", 3U}, {"failures", 4U}, {"slow", 1U}}));
+  processes.push_back(Value::map({{"pid", 4711U}, {"row", 5U}, {"failures", 1U}, {"slow", 0U}}));
   processes.push_back(Value::map({{"pid", 0U}, {"row", 0U}, {"failures", 2U}, {"slow", 0U}}));
   Value trip = Value::map({{"breaker", "fraud"},
                            {"unix_ms", 1893456000123U},
@@ -161,11 +162,11 @@ TEST(TripText, SaysWhyWhoAndUnderWhichSettings) {
   trip.set("processes", std::move(processes));
 
   EXPECT_EQ(trip_text(trip),
-            "fraud opened 2030-01-01T00:00:00.123Z, 3s ago: failure_rate, for 10s, opening 2 in a "
+            "fraud opened 2030-01-01T00:00:00.123Z, 3s ago: failure rate, for 10s, opening 2 in a "
             "row\n"
             "  window     10 calls, 6 failed, 1 slow, 3 failures in a row\n"
             "  classes    timeout 5, http-5xx 1\n"
-            "  processes  pid 4711: 4 failed, 1 slow; callers without a row: 2 failed\n"
+            "  processes  pid 4711: 5 failed, 1 slow; callers without a row: 2 failed\n"
             "  durations  120 calls, p50 <= 3ms, p99 <= 20ms, max <= 31ms, of the last 1m\n"
             "  settings   sliding-window-size: 10, failure-rate-threshold: 50%\n");
 }
