@@ -244,6 +244,11 @@ ExitCode Daemon::run() {
   asio::co_spawn(all.loop, all.tick(), asio::detached);
   asio::co_spawn(all.loop, all.obey_signals(), asio::detached);
   if (all.listener) all.listener->start();
+  if (all.listener && all.memory->inherits()) {
+    // Whoever is attached offers its row when it reads the rules again: now somebody answers.
+    all.memory->publisher().announce();
+    all.janitor.rules_published();
+  }
   const std::string status = fmt::format(
       "{} limits, memory in {}, socket {}", all.running.config.limits.size(), all.memory->path(),
       all.listener ? all.socket.path : std::string("off"));

@@ -70,14 +70,13 @@ Janitor::Adopted Janitor::adopt_rows(std::uint64_t now_ns) {
       ++out.reaped;
     }
   }
+  if (memory_.birth() == Birth::Kind::Moved) book_.memory_moved();
   return out;
 }
 
 Result<shm::RowGrant> Janitor::attach(Attach attach) {
   const PeerProcess& peer = *attach.peer;
-  // Behind a move its processes map anew and do not know that their rows came along.
-  const bool moved = !attach.asks && memory_.birth() == Birth::Kind::Moved;
-  if (attach.comes_again || attach.token || moved) {
+  if (attach.comes_again || attach.token) {
     RowActions actions;
     const auto row = book_.offered(peer.pid, peer.start_time, attach.token, attach.connection,
                                    actions);
@@ -250,10 +249,7 @@ void Janitor::memory_replaced() {
   next_counted_ = 0;
   counting_ = {};
   names_lost_ = false;
-  for (const shm::RowInfo& info : memory_.rows().in_use()) {
-    if (info.index < shm::kFirstClientRow || info.word.kind != shm::RowKind::Process) continue;
-    carry_out(book_.process_ended(info.index));
-  }
+  book_.memory_moved();
 }
 
 /// An answer that on-full gave is not the rule's: the operator is told, once a minute and limit.

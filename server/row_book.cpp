@@ -12,7 +12,7 @@ RowAction act(RowAction::Kind kind, const RowHolder& holder) {
 }  // namespace
 
 void RowBook::attached(const RowHolder& holder) {
-  entries_[holder.row.index] = {holder, false, 0};
+  entries_[holder.row.index] = {holder};
   if (holder.connection != 0) by_connection_[holder.connection] = holder.row.index;
 }
 
@@ -20,12 +20,16 @@ void RowBook::adopted(const RowHolder& holder, std::uint64_t now_ns) {
   entries_[holder.row.index] = {holder, true, now_ns + kOrphanGraceNs};
 }
 
+void RowBook::memory_moved() {
+  for (auto& [row, entry] : entries_) entry.moved = !entry.holder.asks;
+}
+
 std::optional<shm::RowGrant> RowBook::offered(std::uint32_t pid, std::uint64_t start_time,
                                               std::optional<shm::RowGrant> token,
                                               std::uint64_t connection, RowActions& out) {
   const auto is_its_own = [&](const Entry& entry) {
-    return entry.orphan && !entry.holder.asks && entry.holder.connection == 0 &&
-           entry.holder.pid == pid && entry.holder.start_time == start_time && pid != 0;
+    const bool free = (entry.orphan && entry.holder.connection == 0) || (entry.moved && token);
+    return free && !entry.holder.asks && entry.holder.pid == pid && entry.holder.start_time == start_time && pid != 0;
   };
   auto found = entries_.end();
   if (token) {
@@ -41,7 +45,8 @@ std::optional<shm::RowGrant> RowBook::offered(std::uint32_t pid, std::uint64_t s
   }
   if (found == entries_.end()) return std::nullopt;
   Entry& entry = found->second;
-  entry.orphan = false;
+  entry.orphan = entry.moved = false;
+  if (entry.holder.connection != 0) by_connection_.erase(entry.holder.connection);
   entry.holder.connection = connection;
   by_connection_[connection] = found->first;
   out.push_back(act(RowAction::Kind::Live, entry.holder));
@@ -109,7 +114,7 @@ RowActions RowBook::tick(std::uint64_t now_ns) {
     if (!entry.orphan || now_ns < entry.look_ns) continue;
     if (!entry.holder.watched || entry.holder.asks) {
       bury(at, out);
-    } else if (looks < kMaxLooks) {
+    } else if (!entry.moved && looks < kMaxLooks) {
       ++looks;
       entry.look_ns = now_ns + kOrphanGraceNs;
       out.push_back(act(RowAction::Kind::LookAtMaps, entry.holder));

@@ -13,6 +13,7 @@
 //   LIVE    --connection of a session that only asks ended without BYE-->  ORPHAN
 //   ORPHAN of such a session  --taken over by another connection-->        LIVE
 //   ORPHAN of such a session  --5 s later-->                               reap
+//   a row whose memory moved: kept while its process lives, whatever that maps, until it is offered
 //   ADOPTED without a pidfd, not offered again within 5 s-->    reap
 // A closed socket alone never kills a row whose process can be watched: a forked child may hold the
 // last copy, or a living process may have lost its connection (guard ReapOnPidfdOnly).
@@ -60,9 +61,13 @@ class RowBook {
   void attached(const RowHolder& holder);
   /// A row found in an adopted memory. `watched`: a pidfd could be had, so its process lives.
   void adopted(const RowHolder& holder, std::uint64_t now_ns);
+  /// All rows of processes lie in another memory now. They come over with the next thing they
+  /// decide, over new connections: until then they need not map it.
+  void memory_moved();
 
   /// The row that a process which comes again (want = row) takes over: the one its session token
-  /// names, else any without a connection that is its own. nullopt: it needs a new one.
+  /// names, else any without a connection that is its own; behind a move the one it names, whether
+  /// or not its old connection has ended. nullopt: it needs a new one.
   std::optional<shm::RowGrant> offered(std::uint32_t pid, std::uint64_t start_time,
                                        std::optional<shm::RowGrant> token,
                                        std::uint64_t connection, RowActions& out);
@@ -85,6 +90,7 @@ class RowBook {
     RowHolder holder;
     bool orphan = false;
     std::uint64_t look_ns = 0;         ///< orphans: when to look (again)
+    bool moved = false;                ///< not offered since its memory moved
   };
   void bury(std::map<std::uint32_t, Entry>::iterator at, RowActions& out);
 

@@ -69,7 +69,7 @@ Result<Attachment> ask_instead(const Settings& settings, const std::string& path
 
 }  // namespace
 
-Result<Attachment> attach(const Settings& settings, Deadline deadline) {
+Result<Attachment> attach(const Settings& settings, Deadline deadline, std::string row_token) {
   auto found = find_address(settings.address);
   if (!found) return found.error();
   if (found->ask) return ask_instead(settings, found->path, "", deadline);
@@ -77,6 +77,7 @@ Result<Attachment> attach(const Settings& settings, Deadline deadline) {
   if (!link) return link.error();
   wire::Hello hello = hello_for(settings.name, wire::Want::Map);
   hello.features = wire::kFeatureRemember;
+  hello.session = std::move(row_token);
   auto greeting = link->hello(std::move(hello), deadline);
   if (!greeting) {
     // Descriptors that are not what was announced; every other fault shows again.
@@ -96,8 +97,31 @@ Result<Attachment> attach(const Settings& settings, Deadline deadline) {
   Attachment out;
   out.memory.emplace(Attachment::Memory{
       std::move(*segment),
-      {std::move(*link), {welcome.row_index, welcome.row_generation}, welcome.instance}});
+      {std::move(*link), {welcome.row_index, welcome.row_generation}, welcome.instance,
+       welcome.session}});
   return out;
+}
+
+bool offer_row(const Settings& settings, Client::Core& core, Deadline deadline) {
+  const shm::RowGrant row = core.row();
+  auto found = find_address(settings.address);
+  if (!found || found->ask || row.index == 0) return true;
+  auto link = Connection::connect(found->path, deadline);
+  if (!link) return false;
+  wire::Hello hello = hello_for(settings.name, wire::Want::Row);
+  hello.segment.assign(reinterpret_cast<const char*>(core.view().uuid), wire::kIdSize);
+  hello.session = core.row_token();
+  auto greeting = link->hello(std::move(hello), deadline);
+  if (!greeting) return greeting.error().code() == Errc::NotPermitted;
+  const wire::Welcome& welcome = greeting->welcome;
+  const bool same = welcome.mode == wire::Want::Row && welcome.row_index == row.index &&
+                    welcome.row_generation == row.generation;
+  if (same) {
+    core.row_offered(std::make_unique<Connection>(std::move(*link)), welcome.session);
+  } else {
+    link->bye();
+  }
+  return true;
 }
 
 bool is_lasting(const Error& error) noexcept {

@@ -31,9 +31,15 @@ struct Attachment {
   std::string why;               ///< asking: why not the memory; "" when it was not wanted
 };
 
+/// `row_token`: Core::row_token() of the memory this process had before; its row goes on there.
 /// NoDaemon, NotPermitted (not even asking), Timeout, Protocol, Busy, InvalidArgument (the
 /// address), Unsupported, System.
-Result<Attachment> attach(const Settings& settings, Deadline deadline);
+Result<Attachment> attach(const Settings& settings, Deadline deadline,
+                          std::string row_token = {});
+
+/// To the daemon that answers now: this process's row in `core`'s memory is its own still, and this
+/// is its new connection. False: nobody answers yet. Another row than its own is given back.
+bool offer_row(const Settings& settings, Client::Core& core, Deadline deadline);
 
 /// True for an error no later attempt mends: the address itself.
 bool is_lasting(const Error& error) noexcept;

@@ -211,7 +211,23 @@ ClientStatus Client::Core::status() const {
 
 client::Connection* Client::Core::connection() noexcept {
   const bool ours = row_.life == process_life();
+  // acquire: pairs with the release in row_offered(), so what it points to is whole.
+  client::Connection* const renewed = connection_.load(std::memory_order_acquire);
+  if (renewed != nullptr) return ours ? renewed : nullptr;
   return attached_ && ours ? &attached_->connection : nullptr;
+}
+
+std::string Client::Core::row_token() const {
+  return attached_ && row_.life == process_life() ? attached_->session : std::string{};
+}
+
+void Client::Core::row_offered(std::unique_ptr<client::Connection> connection,
+                               std::string session) noexcept {
+  // Before the former one is closed: a fork in between finds a connection either way.
+  connection_.store(connection.get(), std::memory_order_release);
+  std::swap(renewed_, connection);
+  attached_->session = std::move(session);
+  attached_->connection.abandon();
 }
 
 shm::RowGrant Client::Core::row() const noexcept {
@@ -222,6 +238,8 @@ shm::RowGrant Client::Core::row() const noexcept {
 void Client::Core::on_fork() noexcept {
   if (owned_link_) owned_link_->on_fork();
   if (attached_) attached_->connection.abandon();
+  client::Connection* const renewed = connection_.load(std::memory_order_acquire);
+  if (renewed != nullptr) renewed->abandon();
 }
 
 // ---- Client -------------------------------------------------------------------------------------

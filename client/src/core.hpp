@@ -41,6 +41,7 @@ class Client::Core {
     client::Connection connection;
     shm::RowGrant row;
     std::string instance;
+    std::string session;                 ///< names the row to whoever answers there next
   };
   /// What an in-memory client has besides the memory.
   struct Private {
@@ -108,6 +109,10 @@ class Client::Core {
   const detail::ClientRow& client_row() const noexcept { return row_; }
   /// The daemon's connection, nullptr when there is none (in memory, forked child).
   client::Connection* connection() noexcept;
+  /// Names this process's row to a daemon; empty where there is none, and in a forked child.
+  std::string row_token() const;
+  /// Another daemon knows the row now, over this connection. One thread at a time.
+  void row_offered(std::unique_ptr<client::Connection> connection, std::string session) noexcept;
 
   /// Of an in-memory client; else nullptr.
   detail::CalendarRenewal* renewal() const noexcept { return own_ ? own_->renewal.get() : nullptr; }
@@ -134,6 +139,8 @@ class Client::Core {
   std::atomic<detail::BreakerRecord*> breakers_{nullptr};
   std::atomic<detail::BulkheadRecord*> bulkheads_{nullptr};
   std::optional<Attached> attached_;
+  std::unique_ptr<client::Connection> renewed_;      ///< the last one of row_offered()
+  std::atomic<client::Connection*> connection_{nullptr};
   std::optional<Private> own_;
   client::DaemonLink* link_ = nullptr;
   detail::AskWatcher* watcher_ = nullptr;

@@ -23,6 +23,12 @@ bool is_superseded(const Client::Core& core) noexcept {
   return (core.view().current() & shm::kCurrentSupersededBit) != 0;
 }
 
+/// How many daemons took this memory over.
+std::uint64_t takeovers_of(const shm::View& view) noexcept {
+  // relaxed: a number alone; `current`, read before it, brought it along.
+  return __atomic_load_n(&view.rules_control->takeovers, __ATOMIC_RELAXED);
+}
+
 /// For the waits of a process's first attempt, which its other threads stand behind.
 void pause_shortly() noexcept {
   const timespec time{0, 100'000};
@@ -102,6 +108,7 @@ Result<std::unique_ptr<Client::Core>> DaemonLink::open(Settings settings,
   auto core = std::make_unique<Client::Core>(std::move(attachment->memory->segment),
                                              std::move(attachment->memory->attached),
                                              std::move(link));
+  self.takeovers_ = takeovers_of(core->view());
   self.memory_ = core.get();
   self.way_ = ClientWay::Memory;
   return core;
@@ -153,8 +160,11 @@ DaemonLink::Place DaemonLink::try_attach(std::int64_t now_ns) {
   const Place already = standing();
   if (already.memory != nullptr || already.socket != nullptr) return already;
   try {
+    // The row of the memory this one replaces, and nobody else's: another Client has its own.
+    const Client::Core* const before = memory_.load(std::memory_order_acquire);
     auto attachment =
-        client::attach(settings_, Deadline::in(std::min(settings_.ask_timeout, settings_.timeout)));
+        client::attach(settings_, Deadline::in(std::min(settings_.ask_timeout, settings_.timeout)),
+                       before != nullptr ? before->row_token() : std::string{});
     if (attachment) {
       attached_.fetch_add(1, std::memory_order_relaxed);
       install(std::move(*attachment));
@@ -171,6 +181,21 @@ DaemonLink::Place DaemonLink::try_attach(std::int64_t now_ns) {
   return {};
 }
 
+void DaemonLink::rules_changed(const shm::View& view) noexcept {
+  const std::uint64_t takeovers = takeovers_of(view);
+  if (takeovers == takeovers_.load(std::memory_order_relaxed)) return;
+  Client::Core* const memory = memory_.load(std::memory_order_acquire);
+  const bool here = memory != nullptr && &memory->view() == &view && !is_superseded(*memory);
+  if (!here || memory->row().index == 0 || !attaching_.try_lock()) return;
+  try {
+    const auto deadline = Deadline::in(std::min(Nanos{kOfferNs}, settings_.ask_timeout));
+    if (offer_row(settings_, *memory, deadline)) takeovers_ = takeovers;
+  } catch (const std::exception&) {
+    // no memory: the row stays by its pidfd
+  }
+  attaching_.unlock();
+}
+
 void DaemonLink::install(Attachment attachment) {
   if (attachment.asking) {
     install_socket(std::move(*attachment.asking));
@@ -181,6 +206,7 @@ void DaemonLink::install(Attachment attachment) {
   auto core = std::make_unique<Client::Core>(std::move(attachment.memory->segment),
                                              std::move(attachment.memory->attached), this);
   Client::Core* const raw = core.get();
+  takeovers_ = takeovers_of(raw->view());
   cores_ = new Cores{std::move(core), cores_.load(std::memory_order_relaxed)};
   memory_.store(raw, std::memory_order_release);
   change_to(ClientWay::Memory, "");

@@ -39,6 +39,8 @@ inline constexpr std::int64_t kPauseMostNs = 1'000'000'000;
 /// Memories one client may go through; beyond, it asks over the socket.
 inline constexpr int kMostMemories = 64;
 inline constexpr int kLinesAtOnce = 10;
+/// A daemon that was started anew is told whose row is whose, once, by whoever decides next.
+inline constexpr std::int64_t kOfferNs = 20'000'000;
 
 class DaemonLink {
  public:
@@ -94,6 +96,10 @@ class DaemonLink {
   void on_answered() noexcept;
   void on_unanswered(AskEnd end, AskSocket& socket) noexcept;
 
+  /// The rules of a mapped memory were read anew. Of another daemon than before: the row is offered
+  /// to it, on this thread, for kOfferNs at most. Until then its pidfd keeps the row.
+  void rules_changed(const shm::View& view) noexcept;
+
   ClientStatus status() const;
   /// Segment time as far as it is known here; see Client::now().
   std::int64_t now_ns() noexcept;
@@ -128,6 +134,7 @@ class DaemonLink {
   LifeLock attaching_;                   // the next two, and cores_
   std::atomic<std::int64_t> next_try_ns_{0}, pause_ns_{0};
   int memories_ = 0;
+  std::atomic<std::uint64_t> takeovers_{0};          // of the daemon that knows our row
 
   mutable LifeLock saying_;              // the next four
   char why_[256] = {}, asking_why_[256] = {};

@@ -166,6 +166,7 @@ void refresh(LimitState& state, std::uint64_t current) noexcept {
   state.seen_current.store(current, std::memory_order_relaxed);
   state.plain_current.store(plain ? current : kNoCurrent, std::memory_order_relaxed);
   if (plain) keep_plain_rule(state, current);
+  if (state.link != nullptr) state.link->rules_changed(view);
 }
 
 bool count_shared(const ThreadCounter& counter, std::uint32_t limit, std::uint64_t cost,

@@ -136,5 +136,44 @@ TEST(Restart, AttachedProcessesDecideWhileTheDaemonIsStoppedOrGone) {
   EXPECT_EQ(limit.peek("k").remaining(), 97U);   // what a third one would leave
 }
 
+TEST(Restart, AMappedClientOffersItsRowToTheNextDaemon) {
+  ScratchPlace place;
+  place.write_config("limits: { shared: { rate: 1/h, burst: 100 } }\n");
+  auto daemon = std::make_unique<DaemonProcess>(place);
+  ASSERT_TRUE(daemon->ready());
+  auto leaving = std::make_unique<Client>(Client::open(place.address()).value());
+  const auto staying = Client::open(place.address()).value();   // maps the memory all the time
+  auto limit = leaving->limit("shared").value();
+  ASSERT_TRUE(limit.try_acquire("k").allowed());
+  RawPeer looking(place.socket());
+  const auto welcome = looking.greet(wire::Want::Map);
+  ASSERT_TRUE(welcome);
+  auto mapped = shm::Segment::map(
+      {looking.files()[0].get(), looking.files()[1].get(), looking.files()[2].get()},
+      shm::Access::Client);
+  ASSERT_TRUE(mapped);
+  const auto rows = [&] {
+    int count = 0;
+    for (std::uint32_t row = shm::kFirstClientRow; row < mapped->view().row_count; ++row) {
+      shm::RowInfo info;
+      if (!shm::read_row(mapped->view(), row, info)) continue;
+      count += info.word.state == shm::RowState::Free ? 0 : 1;
+    }
+    return count;
+  };
+  ASSERT_EQ(rows(), 3);
+  for (int round = 0; round < 2; ++round) {
+    daemon->kill(SIGKILL);
+    daemon = std::make_unique<DaemonProcess>(place);
+    ASSERT_TRUE(daemon->ready()) << daemon->log();
+    ASSERT_TRUE(limit.try_acquire("k").allowed());
+    EXPECT_EQ(rows(), 3) << "no row besides its own";
+  }
+
+  // Its goodbye reaches a daemon that it never attached to.
+  leaving.reset();
+  EXPECT_TRUE(eventually([&] { return rows() == 2; }));
+}
+
 }  // namespace
 }  // namespace cutwater::test

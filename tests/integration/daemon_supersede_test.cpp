@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <memory>
 #include <random>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include <fcntl.h>
@@ -230,6 +232,58 @@ TEST_F(DaemonSupersede, C050LostNamesMoveTheMemoryAndTheBoundHolds) {
   }));
   ASSERT_TRUE(workers.all_go_on());
   EXPECT_LE(workers.admitted(), kBurst + 1 + kMoves * Workers::kCount);
+}
+
+/// Index and generation of every row that has an owner.
+std::set<std::pair<std::uint32_t, std::uint32_t>> rows_in(const shm::Segment& segment) {
+  std::set<std::pair<std::uint32_t, std::uint32_t>> out;
+  for (std::uint32_t row = shm::kFirstClientRow; row < segment.view().row_count; ++row) {
+    shm::RowInfo info;
+    if (!shm::read_row(segment.view(), row, info)) continue;
+    const bool owned = info.word.state == shm::RowState::Live ||
+                       info.word.state == shm::RowState::Orphan;   // its old connection ended
+    if (owned) out.emplace(info.index, info.word.generation);
+  }
+  return out;
+}
+
+// Two Clients of one process have a row each, and keep it over a move of either kind; what one of
+// them held is not given back when the other is closed.
+TEST_F(DaemonSupersede, C050RowsStayTheirOwnersOverAMove) {
+  configure(1024);
+  auto daemon = std::make_unique<DaemonProcess>(place);
+  ASSERT_TRUE(daemon->ready()) << daemon->log();
+  auto first = std::make_unique<Client>(Client::open(place.address()).value());
+  Client second = Client::open(place.address()).value();
+  Limit one = first->limit("mine").value(), two = second.limit("mine").value();
+  auto memory = named();
+  ASSERT_TRUE(memory);
+  const auto rows = rows_in(*memory);
+  ASSERT_EQ(rows.size(), 2U);
+
+  for (const char* const move : {"names", "capacity"}) {
+    SCOPED_TRACE(move);
+    if (move == std::string("names")) {
+      for (const char* name : {"rules", "state", "stats"}) {
+        ASSERT_EQ(::unlink((place.memory() + "/" + name).c_str()), 0);
+      }
+    } else {
+      configure(4096);
+      ASSERT_EQ(daemon->stop(), 0);
+      daemon = std::make_unique<DaemonProcess>(place);
+      ASSERT_TRUE(daemon->ready()) << daemon->log();
+    }
+    ASSERT_TRUE(eventually([&] { return shm::is_superseded(memory->view()) && named(); }));
+    memory = named();
+    EXPECT_EQ(rows_in(*memory), rows) << "nobody has come over yet" << daemon->log();
+
+    ASSERT_TRUE(eventually([&] { return !two.peek("k").degraded() && !one.peek("k").degraded(); }));
+    EXPECT_EQ(second.status().way, ClientWay::Memory);
+    EXPECT_EQ(rows_in(*memory), rows);
+  }
+  first.reset();
+  EXPECT_TRUE(eventually([&] { return rows_in(*memory).size() == 1; }));
+  EXPECT_TRUE(two.try_acquire("k").allowed());
 }
 
 // Nothing can be put in place: all go on where they are.

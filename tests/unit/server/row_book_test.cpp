@@ -157,5 +157,35 @@ TEST(RowBook, ASessionThatOnlyAsksIsKeptForAWhileAndTakenOverByAnotherConnection
   EXPECT_EQ(kinds(book.tick(kT + kGrace)), Kinds{Kind::Reap}) << "without a look at any maps";
 }
 
+TEST(RowBook, RowsWhoseMemoryMovedStayWhileTheirProcessesLive) {
+  RowBook book;
+  book.attached(holder(2, 9));
+  book.attached(asker(3, 8));
+  book.memory_moved();
+
+  EXPECT_EQ(kinds(book.connection_ended(9, false, kT)), Kinds{Kind::Orphan});
+  EXPECT_TRUE(book.tick(kT + 100 * kGrace).empty()) << "it maps another memory, and lives";
+  EXPECT_EQ(kinds(book.process_ended(2)), Kinds{Kind::Reap});
+}
+
+TEST(RowBook, EachClientOfAProcessTakesItsOwnRowOverBehindAMove) {
+  RowBook book;
+  for (const std::uint32_t row : {2U, 3U}) {
+    book.attached({{row, 1}, 100, 55, row + 7, true, false});
+  }
+  book.memory_moved();
+  RowActions out;
+
+  // Its old connection has not ended yet; a Client that is new has no row to name.
+  EXPECT_FALSE(book.offered(100, 55, std::nullopt, 19, out));
+  EXPECT_EQ(book.offered(100, 55, shm::RowGrant{3, 1}, 20, out)->index, 3U);
+  EXPECT_FALSE(book.offered(100, 55, shm::RowGrant{3, 1}, 21, out)) << "it is taken over";
+  EXPECT_FALSE(book.offered(101, 55, shm::RowGrant{2, 1}, 22, out)) << "another process's";
+  EXPECT_EQ(book.offered(100, 55, shm::RowGrant{2, 1}, 23, out)->index, 2U);
+  EXPECT_TRUE(book.connection_ended(9, true, kT).empty()) << "nobody's any more";
+  EXPECT_EQ(kinds(book.connection_ended(23, true, kT)), Kinds{Kind::Reap});
+  EXPECT_EQ(book.size(), 1U);
+}
+
 }  // namespace
 }  // namespace cutwater::server
