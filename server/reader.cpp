@@ -209,6 +209,42 @@ Reader::Outcome Reader::top(const wire::Read& asked) const {
   return invalid("name", row ? "the limit was removed just now" : row.error().text());
 }
 
+namespace {
+
+/// What the configuration lets through: at most so many names of a kind, then how many more.
+constexpr std::size_t kMostNotProtecting = 8;
+
+template <class Settings, class Open>
+void add_open(const std::vector<Settings>& all, std::string_view what, Open is_open,
+              wire::Value::Array& out) {
+  std::size_t found = 0;
+  for (const Settings& one : all) {
+    if (is_open(one) && ++found <= kMostNotProtecting) {
+      out.emplace_back(fmt::format("{} {}", what, one.name));
+    }
+  }
+  if (found > kMostNotProtecting) {
+    out.emplace_back(fmt::format("{} more: {}", what, found - kMostNotProtecting));
+  }
+}
+
+wire::Value::Array not_protecting(const config::Config& config) {
+  wire::Value::Array out;
+  const auto is_off = [](const auto& one) { return !one.enabled; };
+  if (!config.instance.enabled) {
+    out.emplace_back("all breakers and bulkheads: instance.enabled is false");
+  } else {
+    add_open(config.breakers, "breaker", is_off, out);
+    add_open(config.bulkheads, "bulkhead", is_off, out);
+  }
+  add_open(config.limits, "limit in shadow", [](const rule::LimitSettings& one) {
+    return one.mode == rule::Mode::Shadow;
+  }, out);
+  return out;
+}
+
+}  // namespace
+
 wire::Value Reader::status() const {
   wire::Value row = rows::status_row(memory_.view(), facts_.fill());
   row.set("instance", running_.config.instance.name);
@@ -220,6 +256,8 @@ wire::Value Reader::status() const {
   if (!memory_.birth_reason().empty()) row.set("birth_reason", memory_.birth_reason());
   row.set("reloads", running_.reloads);
   row.set("reloads_refused", running_.reloads_refused);
+  wire::Value::Array open = not_protecting(running_.config);
+  if (!open.empty()) row.set("not_protecting", std::move(open));
   facts_.add_status(row);
   return row;
 }

@@ -151,18 +151,42 @@ void Reloader::republished(const Result<void>& result) {
   done(result);
 }
 
+namespace {
+
+/// "; breakers: 1 added, 0 changed, 0 removed, 3 unchanged"; empty where there are and were none.
+template <class Settings>
+std::string counted(std::string_view what, const std::vector<Settings>& before,
+                    const std::vector<Settings>& after) {
+  if (before.empty() && after.empty()) return {};
+  std::map<std::string_view, const Settings*> gone;
+  for (const Settings& one : before) gone.emplace(one.name, &one);
+  std::size_t added = 0, changed = 0, unchanged = 0;
+  for (const Settings& one : after) {
+    const auto found = gone.find(one.name);
+    if (found == gone.end()) ++added;
+    else ++(*found->second == one ? unchanged : changed);
+    if (found != gone.end()) gone.erase(found);
+  }
+  return fmt::format("; {}: {} added, {} changed, {} removed, {} unchanged", what, added, changed,
+                     gone.size(), unchanged);
+}
+
+}  // namespace
+
 /// The rules are published: from here on the new configuration is the running one.
 std::string Reloader::accept(const shm::PublishReport& report) {
   config::Config& next = *jobs_.front().next;
   if (differs(next.log, running_.config.log)) {
     if (auto changed = log_.change(next.log); !changed) log_.error("{}", changed.error().text());
   }
+  const std::string others = counted("breakers", running_.config.breakers, next.breakers) +
+                             counted("bulkheads", running_.config.bulkheads, next.bulkheads);
   running_.config = std::move(next);
   ++running_.reloads;
   if (published_) published_();
-  return fmt::format("reloaded: {} limits added, {} changed, {} removed, {} unchanged; "
+  return fmt::format("reloaded: {} limits added, {} changed, {} removed, {} unchanged{}; "
                      "generation {}, config {:016x}{}",
-                     report.added, report.changed, report.removed, report.unchanged,
+                     report.added, report.changed, report.removed, report.unchanged, others,
                      report.generation, running_.config.hash,
                      report.effective_ns != 0 ? "; changed limits apply within 100 ms" : "");
 }

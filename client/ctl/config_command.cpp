@@ -209,7 +209,7 @@ Exit run_config_check(const Settings& settings, const std::string& file) {
   document.set("errors", std::move(errors));
   document.set("notes", std::move(notes));
 
-  std::string text = outcome.report("nothing was changed");
+  std::string text = outcome.report("a daemon refuses this file");
   if (!text.empty() && text.back() != '\n') text += '\n';
   for (const config::Finding& finding : outcome.notes) text += "note: " + finding.line() + '\n';
   if (outcome.ok()) {

@@ -159,6 +159,17 @@ void about_rows(const Facts& facts, Findings& out) {
   }
 }
 
+/// `instance.enabled: false` of somebody who forgot it.
+void about_switch(const Facts& facts, Findings& out) {
+  const wire::Value* open = facts.status.find("not_protecting");
+  if (open == nullptr || open->as_array() == nullptr) return;
+  for (const wire::Value& one : *open->as_array()) {
+    if (one.as_string() == nullptr || !one.as_string()->starts_with("all ")) continue;
+    out.push_back({true, "breakers", "breakers and bulkheads let everything through",
+                   "instance.enabled: true, and `cutwaterctl config reload`"});
+  }
+}
+
 void about_limits(const Facts& facts, Findings& out) {
   std::vector<std::string> shadow, unasked, degraded;
   for (const wire::Value& row : facts.limits) {
@@ -192,6 +203,7 @@ std::vector<DoctorFinding> diagnose(const Facts& facts) {
   about_memory(facts, out);
   about_clock(facts, out);
   about_rows(facts, out);
+  about_switch(facts, out);
   about_limits(facts, out);
   about_breakers(facts, out);
   std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) {

@@ -123,6 +123,12 @@ int run(int argc, char** argv) {
                  "--for: " + (hold ? std::string("0 is no time; leave it out for 'until undone'")
                                    : hold.error().text()));
   }
+  constexpr std::uint64_t kSecondNs = 1'000'000'000;
+  if (*hold % kSecondNs != 0) {
+    const std::uint64_t longer = (*hold / kSecondNs + 1) * kSecondNs;
+    return usage(line.settings, "--for: an act by hand ends at a whole second; write " +
+                                    config::format_duration(longer));
+  }
   line.act.for_ns = *hold;
   line.settings.timeout = Nanos{static_cast<std::int64_t>(*timeout)};
   line.settings.colour =

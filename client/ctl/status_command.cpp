@@ -57,6 +57,15 @@ std::string heading(const wire::Value& status, const Look& look, bool colour) {
                               escape_short(fault, 256),
                           Tone::Bad, colour));
   }
+  const wire::Value* open = status.find("not_protecting");
+  if (open != nullptr && open->as_array() != nullptr) {
+    std::string text;
+    for (const wire::Value& one : *open->as_array()) {
+      if (one.as_string() == nullptr) continue;
+      text += (text.empty() ? "" : ", ") + escape_short(*one.as_string(), 128);
+    }
+    out += "not protecting: " + toned(text, Tone::Warn, colour) + '\n';
+  }
   line("no place", count(status, "no_place"));
   line("damage", count(status, "damage"));
   return out;

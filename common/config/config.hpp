@@ -86,6 +86,7 @@ struct Instance {
   std::string state_directory = "auto";    ///< "auto", "off" or an absolute path
   bool remember_keys = false;
   bool watch_file = true;
+  bool enabled = true;                     ///< false: every breaker and bulkhead below is not
   std::uint64_t drain_ns = 10 * rule::kNanosPerSecond;   ///< 0..10m
 };
 

@@ -27,6 +27,10 @@ LoadOutcome load_text(std::string_view text, std::string file_name, const LoadOp
   outcome.notes = to_findings(std::move(reader.notes()), file_name);
   if (!outcome.errors.empty()) return outcome;
   Config config = std::move(reader.config());
+  if (!config.instance.enabled) {
+    for (rule::BreakerSettings& breaker : config.breakers) breaker.enabled = false;
+    for (rule::BulkheadSettings& bulkhead : config.bulkheads) bulkhead.enabled = false;
+  }
   config.access.daemon_uid = options.daemon_uid;
   config.file_name = std::move(file_name);
   config.hash = hash_of(config);

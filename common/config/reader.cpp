@@ -3,10 +3,18 @@
 
 #include <algorithm>
 
+#include "base/nearest.hpp"
 #include "config/value.hpp"
 #include "config/words.hpp"
 
 namespace cutwater::config {
+namespace {
+
+/// A block with more keys is not told whole where one is not known, but so many of them.
+constexpr std::size_t kMostNamed = 16;
+constexpr std::size_t kMostNear = 3;
+
+}  // namespace
 std::string position(const Place& place) {
   if (place.source != Source::File) return place.name;
   return std::to_string(place.line) + ":" + std::to_string(place.column);
@@ -115,7 +123,16 @@ void Reader::check_unknown(std::string_view written, std::string_view block,
       break;
     }
   }
-  fail(place, path, text + "known here: " + listing(known));
+  if (known.size() <= kMostNamed) return fail(place, path, text + "known here: " + listing(known));
+  std::vector<std::string_view> near_by(known.begin(), known.end());
+  std::stable_sort(near_by.begin(), near_by.end(), [&](std::string_view a, std::string_view b) {
+    return edit_distance(kebab(written), a) < edit_distance(kebab(written), b);
+  });
+  near_by.resize(kMostNear);
+  fail(place, path, text + "the nearest here are " + listing(near_by) + "; all " +
+                        std::to_string(known.size()) +
+                        " of them with their meaning: cutwaterd --help-config, under " +
+                        title_of(block));
 }
 
 void Reader::read_block(const Child& block, Leaves& leaves) {

@@ -137,6 +137,7 @@ class Reader {
 
   // Values (reader_value.cpp, reader_breaker_value.cpp).
   std::optional<Parsed> read_value(const Key& key, const std::string& path, const Leaf& leaf);
+  std::optional<Parsed> read_left_on(const Key& key, const std::string& path, const Leaf& leaf);
   std::optional<Parsed> read_list(const Key& key, const std::string& path, const Leaf& leaf);
   std::optional<Parsed> read_rate_map(const std::string& path, const Leaf& leaf);
   std::optional<Parsed> read_decision(const std::string& path, const Leaf& leaf);

@@ -26,6 +26,7 @@ std::optional<Parsed> Reader::read_value(const Key& key, const std::string& path
     return std::nullopt;
   }
   if (key.kind == Kind::Users || key.kind == Kind::Groups) return read_list(key, path, leaf);
+  if (key.kind == Kind::Enabled && node.kind == Node::Kind::List) return read_left_on(key, path, leaf);
   if (key.kind == Kind::Rate && node.kind == Node::Kind::Map) return read_rate_map(path, leaf);
   if (key.kind == Kind::Classes) return read_classes(key, path, leaf);
   if (key.kind == Kind::Decision && node.kind == Node::Kind::Map) return read_decision(path, leaf);
@@ -76,6 +77,26 @@ std::optional<Parsed> Reader::read_list(const Key& key, const std::string& path,
   }
   if (!good) return std::nullopt;
   return join_members(members);
+}
+
+/// What stays on while all else is off: the words of the key, each once.
+std::optional<Parsed> Reader::read_left_on(const Key& key, const std::string& path,
+                                           const Leaf& leaf) {
+  const Node& node = tree_.at(leaf.value);
+  for (std::size_t i = 0; i < node.items.size(); ++i) {
+    const Node& item = tree_.at(node.items[i]);
+    if (item.kind == Node::Kind::Scalar && item.text == key.words && i == 0) continue;
+    const bool again = item.kind == Node::Kind::Scalar && item.text == key.words;
+    fail(item.kind == Node::Kind::Null ? node.place : item.place,
+         path + "[" + std::to_string(i) + "]",
+         again ? "stands here twice; take one out"
+               : "only " + std::string(key.words) + " can stay on by itself; write true, false or [" +
+                     std::string(key.words) + "]");
+    return std::nullopt;
+  }
+  Parsed value;
+  value.text = node.items.empty() ? "false" : "[" + std::string(key.words) + "]";
+  return value;
 }
 
 /// { count, per }, { requests, per } or { unit, requests_per_unit }.

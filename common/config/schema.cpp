@@ -147,6 +147,7 @@ std::string range_text(const Key& key) {
     case Kind::Users: return "a list of users";
     case Kind::Groups: return "a list of groups";
     case Kind::Bool: return "true or false";
+    case Kind::Enabled: return "true, false or [" + std::string(key.words) + "]";
     case Kind::True: return "true";
     case Kind::Size: return format_size(key.min) + ".." + format_size(key.max);
     case Kind::Zone: return "a time zone";

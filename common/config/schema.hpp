@@ -33,6 +33,7 @@ enum class Kind : std::uint8_t {
   Users,       ///< list of users, names or numbers, or "*"
   Groups,      ///< list of groups, names or numbers, or "*"
   Bool,        ///< parse_bool()
+  Enabled,     ///< parse_bool(), or a list of what stays on
   True,        ///< the word true: it is written to say what something is
   Size,        ///< parse_size() within min..max
   Zone,        ///< the name of a time zone of this host

@@ -61,7 +61,7 @@ const Key kRows[] = {
   {.block = "instance", .name = "remember-keys", .kind = Kind::Bool, .fallback = "false",
    .reload = Reload::Start,
    .help = "Keep the readable name of each key in debt for people, as show-keys allows; 48 bytes "
-           "more for each of capacity.keys.",
+           "more for each of capacity.keys. No effect in this version.",
    .store = [](T t, V v) { t.config.instance.remember_keys = v.number != 0; }},
   {.block = "instance", .name = "watch-file", .kind = Kind::Bool, .fallback = "true",
    .help = "Take over a changed file by itself, also when a link to it is swapped.",
@@ -69,6 +69,11 @@ const Key kRows[] = {
   {.block = "instance", .name = "drain", .kind = Kind::Duration, .max = 600 * kSecond,
    .fallback = "10s", .help = "Time for open requests when the daemon ends.",
    .store = [](T t, V v) { t.config.instance.drain_ns = v.number; }},
+  {.block = "instance", .name = "enabled", .kind = Kind::Enabled, .words = "fallback",
+   .fallback = "true",
+   .help = "false: breakers and bulkheads let everything through, for an emergency; limits have "
+           "mode: shadow. [fallback]: fallbacks stay on.",
+   .store = [](T t, V v) { t.config.instance.enabled = v.number != 0; }},
 
   {.block = "listen", .name = "max-connections", .kind = Kind::Count, .min = 1, .max = 65536,
    .fallback = "1024", .help = "Connections at once; beyond, a new one is refused.",

@@ -231,6 +231,10 @@ Result<Parsed> parse_value(const Key& key, std::string_view text, const LoadOpti
     case Kind::Group: return parse_id(text, options.group_id, "group");
     case Kind::Users:
     case Kind::Groups: return parse_member(key, text, options);
+    case Kind::Enabled:
+      // From outside a list is written as it is in the file.
+      if (text == "[" + std::string(key.words) + "]") return number_value(0, std::string(text));
+      [[fallthrough]];
     case Kind::Bool: {
       auto yes = parse_bool(text);
       if (!yes) return yes.error();

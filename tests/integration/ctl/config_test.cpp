@@ -52,7 +52,7 @@ TEST(ConfigCheck, NamesEveryErrorWithItsPlaceAndRemedy) {
         file + ":9:1: max-wait: ", file + ":10:"}) {
     EXPECT_NE(run.out.find(part), std::string::npos) << part << "\n" << run.out;
   }
-  EXPECT_NE(run.out.find("6 errors; nothing was changed"), std::string::npos) << run.out;
+  EXPECT_NE(run.out.find("6 errors; a daemon refuses this file"), std::string::npos) << run.out;
   const ProgramRun json = run_tool({"config", "check", file, "-o", "json"});
   EXPECT_EQ(json.code, 4);
   EXPECT_EQ(parse(json.out)["ok"], false);
@@ -92,6 +92,53 @@ TEST(ConfigReload, TakesOverAGoodFile) {
 
   EXPECT_EQ(run.code, 0) << run.err;
   EXPECT_EQ(instance.json({"limit", "list"})["limits"].size(), 2U);
+}
+
+TEST(ConfigReload, TheVerdictCountsBreakersAndBulkheadsToo) {
+  Instance instance("breakers: { a: {}, b: {} }\nbulkheads: { c: {} }\n");
+  instance.place().write_config(
+      "breakers: { a: {wait-duration-in-open-state: 7s}, d: {} }\nbulkheads: { c: {} }\n");
+
+  const ProgramRun run = instance.tool({"config", "reload"});
+
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_NE(run.out.find("breakers: 1 added, 1 changed, 1 removed, 0 unchanged; bulkheads: 0 added, "
+                         "0 changed, 0 removed, 1 unchanged"),
+            std::string::npos)
+      << run.out;
+}
+
+TEST(ConfigReload, WhatProtectsNobodyIsShown) {
+  const std::string blocks = "breakers: { a: {}, b: {enabled: false} }\n"
+                             "limits: { s: {rate: 1/s, mode: shadow} }\n";
+  Instance instance(blocks);
+  EXPECT_NE(instance.tool({"status"}).out.find("not protecting: breaker b, limit in shadow s\n"),
+            std::string::npos)
+      << instance.tool({"status"}).out;
+  auto client = instance.client();
+  auto breaker = client.breaker("a").value();
+
+  instance.place().write_config("instance: {enabled: false}\n" + blocks);
+  ASSERT_EQ(instance.tool({"config", "reload"}).code, 0);
+
+  EXPECT_NE(instance.tool({"status"}).out.find(
+                "not protecting: all breakers and bulkheads: instance.enabled is false"),
+            std::string::npos)
+      << instance.tool({"status"}).out;
+  EXPECT_NE(instance.tool({"doctor"}).out.find("breakers and bulkheads let everything through"),
+            std::string::npos);
+  EXPECT_EQ(breaker.state(), BreakerStatus::Disabled);
+}
+
+TEST(ManualActs, EndAtAWholeSecondAndASmallerTimeIsRefused) {
+  Instance instance("limits: { api: { rate: 10/s } }\n");
+
+  const ProgramRun run = instance.tool({"limit", "ban", "api", "alice", "--for", "1100ms"});
+
+  EXPECT_EQ(run.code, 2);
+  EXPECT_NE(run.err.find("--for: an act by hand ends at a whole second; write 2s"),
+            std::string::npos)
+      << run.err;
 }
 
 TEST(ConfigReload, PrintsEveryErrorAndChangesNothing) {

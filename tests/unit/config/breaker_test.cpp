@@ -317,5 +317,34 @@ TEST(Breakers, CanBeSetFromOutside) {
   EXPECT_EQ(config.breakers[1].minimum_calls, 5U);
 }
 
+TEST(Enabled, OfTheInstanceSwitchesEveryBreakerAndBulkheadOff) {
+  const std::string blocks = "breakers: {a: {}, b: {enabled: false}}\nbulkheads: {c: {}}\n";
+  for (const std::string off : {"false", "[fallback]", "[]"}) {
+    const Config config = config_of("instance: {enabled: " + off + "}\n" + blocks);
+    EXPECT_FALSE(config.instance.enabled || config.breakers.at(0).enabled ||
+                 config.breakers.at(1).enabled || config.bulkheads.at(0).enabled)
+        << off;
+    EXPECT_EQ(config.find_value("breakers.a.enabled")->text, "true") << "as it is written";
+  }
+  const Config on = config_of(blocks);
+  EXPECT_TRUE(on.instance.enabled && on.breakers.at(0).enabled && on.bulkheads.at(0).enabled);
+  EXPECT_NE(on.hash, config_of("instance: {enabled: false}\n" + blocks).hash);
+
+  EXPECT_EQ(errors_of("instance: {enabled: [fallback, fallback]}\n"),
+            Lines{"cutwater.yaml:1:32: instance.enabled[1]: stands here twice; take one out"});
+  EXPECT_EQ(errors_of("instance: {enabled: [limits]}\n"),
+            Lines{"cutwater.yaml:1:22: instance.enabled[0]: only fallback can stay on by itself; "
+                  "write true, false or [fallback]"});
+}
+
+TEST(Breakers, AKeyThatIsLikeNoneGetsTheNearestAndWhereToSeeAll) {
+  const Lines errors = breaker_errors("{threshold-of-failing: 50}");
+  ASSERT_EQ(errors.size(), 1U);
+  EXPECT_NE(errors[0].find("unknown key; the nearest here are "), std::string::npos) << errors[0];
+  EXPECT_NE(errors[0].find("cutwaterd --help-config, under breakers.NAME"), std::string::npos)
+      << errors[0];
+  EXPECT_LT(errors[0].size(), 300U);
+}
+
 }  // namespace
 }  // namespace cutwater::config

@@ -203,7 +203,7 @@ TEST(CaseC131, EveryKeyWithAValueOfTheWrongType) {
 TEST(CaseC131, KeysOfLaterVersionsAreUnknownUntilThen) {
   for (const char* text :
        {"bulkheads: { a: { cluster: off } }", "guards: {}", "cluster: {}",
-        "instance: { enabled: true }", "listen: { tcp: [] }", "listen: { threads: 1 }",
+        "listen: { tcp: [] }", "listen: { threads: 1 }",
         "access: { identities: {} }", "breakers: { a: { cluster: off } }",
         "limits: { a: { rate: 1/s, scope: cluster } }",
         "limits: { a: { rate: 1/s, on-daemon-down: deny } }"}) {
