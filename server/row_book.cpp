@@ -29,7 +29,8 @@ std::optional<shm::RowGrant> RowBook::offered(std::uint32_t pid, std::uint64_t s
                                               std::uint64_t connection, RowActions& out) {
   const auto is_its_own = [&](const Entry& entry) {
     const bool free = (entry.orphan && entry.holder.connection == 0) || (entry.moved && token);
-    return free && !entry.holder.asks && entry.holder.pid == pid && entry.holder.start_time == start_time && pid != 0;
+    return free && !entry.holder.asks && entry.holder.pid == pid &&
+           entry.holder.start_time == start_time && pid != 0;
   };
   auto found = entries_.end();
   if (token) {

@@ -26,7 +26,8 @@ std::optional<Parsed> Reader::read_value(const Key& key, const std::string& path
     return std::nullopt;
   }
   if (key.kind == Kind::Users || key.kind == Kind::Groups) return read_list(key, path, leaf);
-  if (key.kind == Kind::Enabled && node.kind == Node::Kind::List) return read_left_on(key, path, leaf);
+  const bool list = node.kind == Node::Kind::List;
+  if (key.kind == Kind::Enabled && list) return read_left_on(key, path, leaf);
   if (key.kind == Kind::Rate && node.kind == Node::Kind::Map) return read_rate_map(path, leaf);
   if (key.kind == Kind::Classes) return read_classes(key, path, leaf);
   if (key.kind == Kind::Decision && node.kind == Node::Kind::Map) return read_decision(path, leaf);
@@ -90,8 +91,8 @@ std::optional<Parsed> Reader::read_left_on(const Key& key, const std::string& pa
     fail(item.kind == Node::Kind::Null ? node.place : item.place,
          path + "[" + std::to_string(i) + "]",
          again ? "stands here twice; take one out"
-               : "only " + std::string(key.words) + " can stay on by itself; write true, false or [" +
-                     std::string(key.words) + "]");
+               : "only " + std::string(key.words) + " can stay on by itself; write " +
+                     range_text(key));
     return std::nullopt;
   }
   Parsed value;

@@ -12,8 +12,8 @@ namespace {
 constexpr std::size_t kMessageFields = 3;
 constexpr std::size_t kItemFields = 2, kItemFieldsMost = 4;
 constexpr std::size_t kDecisionFields = 7;
-// Head, two 16 bit numbers, four of 64 bits, one of 8, flags of 10 bits, and what is not usual: a 16
-// bit one, two of 64.
+// Head, two 16 bit numbers, four of 64 bits, one of 8, flags of 10 bits, and what is not usual: a
+// 16 bit one, two of 64.
 static_assert(1 + 3 + 4 * Fill::kMaxNumber + 2 + 3 + 3 + 2 * Fill::kMaxNumber <=
               kMaxDecisionBytes);
 

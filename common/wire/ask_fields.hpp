@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The description of items and decisions, which ACQUIRE, PEEK and ENTER share. Thread safety: as fields.hpp.
+// The description of items and decisions, which ACQUIRE, PEEK and ENTER share.
+// Thread safety: as fields.hpp.
 #pragma once
 #include <vector>
 

@@ -61,7 +61,7 @@ TEST_P(KindCases, W8W9W10W11W13TwoWindowsOnOneLimit) {
   EXPECT_EQ(limit().try_acquire("k").window(), 1);
 }
 
-// covers: W1, C017 (calendar)
+// covers: W1, C017 (in memory, mapped, socket; calendar)
 TEST_P(KindCases, W1ACalendarCountsBetweenEdgesOfTheWallClock) {
   start("api: {calendar: {count: 10, per: minute}}");
   // A stepped clock starts at 1970-01-01T00:00:00Z; edges are whole minutes.

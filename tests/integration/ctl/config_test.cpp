@@ -102,8 +102,8 @@ TEST(ConfigReload, TheVerdictCountsBreakersAndBulkheadsToo) {
   const ProgramRun run = instance.tool({"config", "reload"});
 
   EXPECT_EQ(run.code, 0) << run.err;
-  EXPECT_NE(run.out.find("breakers: 1 added, 1 changed, 1 removed, 0 unchanged; bulkheads: 0 added, "
-                         "0 changed, 0 removed, 1 unchanged"),
+  EXPECT_NE(run.out.find("breakers: 1 added, 1 changed, 1 removed, 0 unchanged; "
+                         "bulkheads: 0 added, 0 changed, 0 removed, 1 unchanged"),
             std::string::npos)
       << run.out;
 }

@@ -122,7 +122,7 @@ TEST(CalendarRenewal, OnARunningClockTheCallerRenewsWhatRunsOut) {
   });
   Limit day = client.limit("day").value();
 
-  // A renewal is Busy while the reload is not in force yet, and is tried again: by every way to ask.
+  // Busy while the reload is not in force yet, and tried again: by every way to ask.
   const auto until = client.now() + 60s;
   for (int i = 0; due() <= client.now().count() && client.now() < until; ++i) {
     if (i % 3 == 0) (void)day.peek("k");
