@@ -4,6 +4,9 @@
 #include <csignal>
 #include <string>
 
+#include <cutwater/breaker.hpp>
+#include <cutwater/bulkhead.hpp>
+
 #include "tool.hpp"
 
 namespace cutwater::ctl {
@@ -110,13 +113,18 @@ TEST(ConfigReload, TheVerdictCountsBreakersAndBulkheadsToo) {
 
 TEST(ConfigReload, WhatProtectsNobodyIsShown) {
   const std::string blocks = "breakers: { a: {}, b: {enabled: false} }\n"
+                             "bulkheads: { shut: {max-concurrent-calls: 0} }\n"
                              "limits: { s: {rate: 1/s, mode: shadow} }\n";
   Instance instance(blocks);
   EXPECT_NE(instance.tool({"status"}).out.find("not protecting: breaker b, limit in shadow s\n"),
             std::string::npos)
       << instance.tool({"status"}).out;
   auto client = instance.client();
-  auto breaker = client.breaker("a").value();
+  Breaker breaker = client.breaker("a").value();
+  Bulkhead bulkhead = client.bulkhead("shut").value();
+  ASSERT_EQ(instance.tool({"breaker", "force-open", "a"}).code, 0);
+  EXPECT_FALSE(breaker.try_enter());
+  EXPECT_FALSE(bulkhead.try_enter());
 
   instance.place().write_config("instance: {enabled: false}\n" + blocks);
   ASSERT_EQ(instance.tool({"config", "reload"}).code, 0);
@@ -127,7 +135,11 @@ TEST(ConfigReload, WhatProtectsNobodyIsShown) {
       << instance.tool({"status"}).out;
   EXPECT_NE(instance.tool({"doctor"}).out.find("breakers and bulkheads let everything through"),
             std::string::npos);
-  EXPECT_EQ(breaker.state(), BreakerStatus::Disabled);
+  EXPECT_TRUE(test::eventually([&] { return static_cast<bool>(breaker.try_enter()); }));
+  EXPECT_TRUE(test::eventually([&] { return static_cast<bool>(bulkhead.try_enter()); }));
+  instance.place().write_config(blocks);
+  ASSERT_EQ(instance.tool({"config", "reload"}).code, 0);
+  EXPECT_TRUE(test::eventually([&] { return !breaker.try_enter() && !bulkhead.try_enter(); }));
 }
 
 TEST(ManualActs, EndAtAWholeSecondAndASmallerTimeIsRefused) {
