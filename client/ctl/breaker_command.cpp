@@ -13,6 +13,22 @@
 namespace cutwater::ctl {
 namespace {
 
+/// From so many users on each is counted by itself.
+constexpr std::uint64_t kCountedUsers = 3;
+
+/// ": pid 7, pid 9" of the few that are not counted by themselves.
+std::string pids_text(const wire::Value& row) {
+  const wire::Value* list = row.find("processes");
+  if (list == nullptr || list->as_array() == nullptr) return {};
+  if (number_at(row, "users") >= kCountedUsers) return {};
+  std::string out;
+  for (const wire::Value& one : *list->as_array()) {
+    if (one.find("pid") == nullptr) continue;
+    out += (out.empty() ? ": pid " : ", pid ") + std::to_string(number_at(one, "pid"));
+  }
+  return out;
+}
+
 Lines figures(const wire::Value& row, bool colour) {
   Lines lines = {
       {"breaker", escape(text_at(row, "breaker"))},
@@ -33,7 +49,7 @@ Lines figures(const wire::Value& row, bool colour) {
   lines.emplace_back("probes", std::to_string(number_at(row, "probes")) + " permitted, " +
                                    std::to_string(number_at(row, "probes_held")) + " out, " +
                                    std::to_string(number_at(row, "probes_spent")) + " back");
-  std::string users = std::to_string(number_at(row, "users")) + " processes";
+  std::string users = std::to_string(number_at(row, "users")) + " processes" + pids_text(row);
   if (number_at(row, "users_open") > 0) {
     users += ", " + std::to_string(number_at(row, "users_open")) + " of them open for themselves";
   }
@@ -69,10 +85,11 @@ void add_history(Lines& lines, const wire::Value& row) {
   }
 }
 
-/// One line for each process, once three use it.
+/// One line for each process, once three use it: before that nothing is counted for one alone.
 std::string processes_text(const wire::Value& row, bool colour) {
   const wire::Value* list = row.find("processes");
   if (list == nullptr || list->as_array() == nullptr) return {};
+  if (number_at(row, "users") < kCountedUsers) return {};
   using Align = Table::Align;
   Table table({{"PID", Align::Right},
                {"CALLS", Align::Right},

@@ -17,7 +17,7 @@
 //             call was measured), would_open {now? first? first_ns?} (METRICS_ONLY: reasons that
 //             would hold it open now, and that would have opened it first in this visit),
 //             processes [{row pid forked calls failures slow run open retry_after_ns?}] (of each
-//             user, once three use it)
+//             user; counts are 0 until three use it)
 // 2^64-1 ns is never. Quantiles are upper bounds, at most 12.5 % high.
 //
 // Never writes a byte. Process safety: beside any daemon and clients. Thread safety: one thread.
