@@ -70,7 +70,8 @@ std::string all_of(const Admission& a, Nanos zero) {
   const Decision& v = a.verdict();
   const bool hopeless = a.retry_after() == kNever;
   out << "all: " << (hopeless ? "never, whyever" : name_of(a.reason()))
-      << (a.allowed() ? " yes" : " no") << " remaining " << a.remaining() << (a.degraded() ? " degraded" : "") << (a.shadow() ? " shadow" : "")
+      << (a.allowed() ? " yes" : " no") << " remaining " << a.remaining()
+      << (a.degraded() ? " degraded" : "") << (a.shadow() ? " shadow" : "")
       << " flags " << int{v.data().flags} << " starts " << v.starts_in().count() << " stamp "
       << (v.stamp() - zero).count() << " charged " << v.charged();
   bool yearly = false;
