@@ -72,6 +72,24 @@ TEST(Replay, DecidesByTheStampsOfTheLog) {
   EXPECT_EQ(result.last_ns - result.first_ns, 1'000'000'000);
 }
 
+// Its periods and the ends of bans are those of the log's wall clock, however many they are.
+TEST(Replay, DaysAndBansAreThoseOfTheLog) {
+  constexpr std::time_t kDay = 86'400, kMidnight = 1'767'571'200;   // 2026-01-05T00:00:00Z
+  std::string text;
+  for (int day = 1; day <= 40; ++day) {
+    const std::time_t midnight = kMidnight + day * kDay;
+    text += line_of("a", midnight - 2) + line_of("a", midnight - 1);   // one of each day's
+    if (day == 3) text += line_of("b", midnight - 1) + line_of("b", midnight + 1);
+  }
+
+  const ReplayResult result = replay_of(
+      text, "limits: { api: { calendar: { count: 1, per: day }, keys: { b: { banned: true, "
+            "until: 2026-01-08T00:00:00Z } } } }\n");
+
+  EXPECT_EQ(result.admitted, 40U + 1U);
+  EXPECT_EQ(result.refused, 40U + 1U);
+}
+
 TEST(Replay, CountsAnEarlierStampAsAskedAtTheLatest) {
   const std::string text = line_of("a", kStart + 10) + line_of("a", kStart) +
                            line_of("a", kStart + 5) + line_of("a", kStart + 10);
