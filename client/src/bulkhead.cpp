@@ -3,9 +3,11 @@
 #include <cutwater/bulkhead.hpp>
 
 #include <algorithm>
+#include <memory>
 
 #include "base/fork_page.hpp"
 #include "rule/bulkhead_text.hpp"
+#include "shm/bulkhead_quick.hpp"
 #include "src/ask_watcher.hpp"
 #include "src/core.hpp"
 #include "src/daemon_link.hpp"
@@ -30,6 +32,7 @@ Place& Place::operator=(Place&& other) noexcept {
   life_ = other.life_;
   cell_ = other.cell_;
   held_ = other.held_;
+  coarse_ = other.coarse_;
   other.spot_ = nullptr;
   other.cell_value_ = 0;
   other.held_ = false;
@@ -40,14 +43,27 @@ bool Place::holds() const noexcept { return held_ && life_ == process_life(); }
 
 void Place::leave() noexcept {
   held_ = false;
-  if (spot_ == nullptr) return EnterParts::leave_asked(*this);
-  // Empty, or its parent's.
-  if (cell_value_ == 0 || life_ != process_life()) return;
-  const shm::PlaceTicket place{.cell_value = cell_value_, .start_ns = start_ns_, .cell = cell_};
-  if (shm::leave_bulkhead(*spot_->view, spot_->bulkhead(), spot_->caller(), place) ==
-      shm::Left::Moved) {
-    detail::leave_in_successor(*spot_, place);
+  if (spot_ == nullptr) [[unlikely]] return EnterParts::leave_asked(*this);
+  const shm::PlaceTicket place{cell_value_, start_ns_, cell_, coarse_};
+  // relaxed, both: numbers that carry their whole meaning.
+  const std::uint64_t life = spot_->life->load(std::memory_order_relaxed);
+  bool moved = false;
+  if (place.cell_value == 0 || life != life_ ||
+      !shm::leave_quickly(*spot_->view, spot_->ref.load(std::memory_order_relaxed),
+                          spot_->caller(life), place, moved) ||
+      moved) [[unlikely]] {
+    leave_slowly(place, moved);
   }
+}
+
+[[gnu::noinline]] void Place::leave_slowly(shm::PlaceTicket place, bool moved) noexcept {
+  // Empty, or its parent's.
+  if (place.cell_value == 0 || life_ != process_life()) return;
+  if (!moved) {
+    moved = shm::leave_bulkhead(*spot_->view, spot_->bulkhead(), spot_->caller(), place) ==
+            shm::Left::Moved;
+  }
+  if (moved) detail::leave_in_successor(*spot_, place);
 }
 
 void EnterParts::fill(Place& place, BulkheadSpot& spot, const shm::PlaceTicket& granted) noexcept {
@@ -57,6 +73,7 @@ void EnterParts::fill(Place& place, BulkheadSpot& spot, const shm::PlaceTicket& 
   place.start_ns_ = granted.start_ns;
   place.life_ = process_life();
   place.cell_ = granted.cell;
+  place.coarse_ = granted.coarse;
   place.held_ = true;
 }
 
@@ -127,8 +144,8 @@ BulkheadSpot* Bulkhead::find(const PlaceAsk& ask, Placed& out) noexcept {
     if (detail::enter_asked(*record_, ask, told, held, found)) {
       out.granted_ = told.allowed();
       if (out.granted_) EnterParts::fill(out.place_, held);
-      else EnterParts::fill(out.refusal_, *record_, told);
-      out.degraded_ = !out.granted_ && out.refusal_.reason() == Reason::Degraded;
+      else EnterParts::fill(out.refuse(), *record_, told);
+      out.degraded_ = !out.granted_ && out.refusal().reason() == Reason::Degraded;
       return nullptr;
     }
   }
@@ -137,7 +154,7 @@ BulkheadSpot* Bulkhead::find(const PlaceAsk& ask, Placed& out) noexcept {
   if (out.degraded_ && counts) record_->link->count_degraded();
   if (found.spot != nullptr) return found.spot;
   out.granted_ = detail::grants_nowhere(record_->link, found.why);
-  EnterParts::nowhere(out.refusal_, *record_, found.why);
+  EnterParts::nowhere(out.refuse(), *record_, found.why);
   return nullptr;
 }
 
@@ -145,7 +162,7 @@ void Bulkhead::answer(BulkheadSpot& spot, const shm::BulkheadEntry& entry, Nanos
                       Placed& out) noexcept {
   out.granted_ = entry.granted;
   if (entry.granted) [[likely]] return EnterParts::fill(out.place_, spot, entry.place);
-  EnterParts::fill(out.refusal_, *record_, &spot, entry, waited.count());
+  EnterParts::fill(out.refuse(), *record_, &spot, entry, waited.count());
   out.degraded_ = entry.reason == Reason::Degraded;
 }
 
@@ -164,10 +181,11 @@ Placed Bulkhead::watched(const PlaceAsk& ask) noexcept {
   if (forced) {
     out.granted_ = reason == Reason::Allowed;
     out.degraded_ = reason == Reason::Degraded;
-    if (!out.granted_) EnterParts::nowhere(out.refusal_, *record_, Nowhere::Absent);
-    out.refusal_.reason_ = reason;
-    out.refusal_.retry_after_ = wait;
-    out.refusal_.in_use_ = out.refusal_.limit_ = use().limit;
+    BulkheadRefusal& refusal = out.refuse();
+    if (!out.granted_) EnterParts::nowhere(refusal, *record_, Nowhere::Absent);
+    refusal.reason_ = reason;
+    refusal.retry_after_ = wait;
+    refusal.in_use_ = refusal.limit_ = use().limit;
   } else {
     out = ask.max_wait && *ask.max_wait <= Nanos{0} ? take() : wait_for(ask);
     reason = out.granted() ? Reason::Allowed : out.refusal().reason();
@@ -176,7 +194,50 @@ Placed Bulkhead::watched(const PlaceAsk& ask) noexcept {
   return out;
 }
 
+inline Placed::Placed(BulkheadSpot* spot, std::uint64_t life,
+                      const shm::QuickPlace& taken) noexcept
+    : granted_(true) {
+  place_.spot_ = spot;
+  place_.cell_value_ = taken.ticket.cell_value;
+  place_.start_ns_ = taken.ticket.start_ns;
+  place_.life_ = life;
+  place_.cell_ = taken.ticket.cell;
+  place_.coarse_ = taken.ticket.coarse;
+  place_.held_ = true;
+}
+
+const BulkheadRefusal& Placed::none() noexcept {
+  static const BulkheadRefusal nothing;
+  return nothing;
+}
+
+BulkheadRefusal& Placed::refuse() noexcept {
+  if (!refused_) std::construct_at(&refusal_);
+  refused_ = true;
+  return refusal_;
+}
+
 Placed Bulkhead::take() noexcept {
+  BulkheadSpot* const spot = record_->at.load(std::memory_order_acquire);
+  if (spot == nullptr) [[unlikely]] return take_slowly();
+  // relaxed, both: compared with the one that is kept; a number that carries its whole meaning. A
+  // forked child has no row, and none where its life has no number yet.
+  const std::uint64_t ref = spot->ref.load(std::memory_order_relaxed);
+  const std::uint64_t life = spot->life->load(std::memory_order_relaxed);
+  shm::QuickPlace taken;
+  const shm::QuickTake how = shm::take_quickly(*spot->view, ref, spot->caller(life), taken);
+  if (how == shm::QuickTake::Taken) [[likely]] return Placed(spot, life, taken);
+  return how == shm::QuickTake::No ? take_slowly() : judge(*spot, taken);
+}
+
+[[gnu::noinline]] Placed Bulkhead::judge(BulkheadSpot& spot, shm::QuickPlace taken) noexcept {
+  Placed out;
+  answer(spot, shm::entry_of(*spot.view, spot.bulkhead(), spot.caller(), taken,
+                             shm::QuickTake::Unsure), Nanos{0}, out);
+  return out;
+}
+
+[[gnu::noinline]] Placed Bulkhead::take_slowly() noexcept {
   Placed out;
   BulkheadSpot* const spot = find({.max_wait = Nanos{0}}, out);
   if (spot == nullptr) [[unlikely]] return out;
@@ -208,6 +269,7 @@ Placed Bulkhead::wait_once(const PlaceAsk& ask) noexcept {
   if (spot == nullptr) return out;
   shm::EnterCaller caller;
   caller.breaker = spot->row_caller();
+  caller.places = &spot->local;
   shm::Entering entering;
   entering.ask.bulkhead = spot->bulkhead();
   entering.ask.max_wait_ns = ask.max_wait ? ask.max_wait->count() : shm::kWaitAsConfigured;

@@ -19,15 +19,18 @@ struct BulkheadRecord;
 struct BulkheadSpot : NamedSpot {
   BulkheadRecord* record = nullptr;              ///< whose it is; set before it is published
   BulkheadSpot* next = nullptr;                  ///< set before it is published
+  mutable shm::BulkheadLocal local;
 
   shm::BulkheadRef bulkhead() const noexcept {
     const std::uint64_t word = ref.load(std::memory_order_relaxed);
     return {static_cast<std::uint32_t>(word), static_cast<std::uint32_t>(word >> 32)};
   }
-  shm::BulkheadCaller caller() const noexcept {
-    const shm::BreakerCaller out = row_caller();
-    return {out.row, out.generation, out.stripe};
+  /// `now`: process_life().
+  [[gnu::always_inline]] shm::BulkheadCaller caller(std::uint64_t now) const noexcept {
+    const bool ours = row->life == now;          // else a child that was forked: it holds nothing
+    return {ours ? row->index : 0, ours ? row->generation : 0, counter_for(*this).stripe, &local};
   }
+  shm::BulkheadCaller caller() const noexcept { return caller(process_life()); }
 
   static bool is_there(const shm::View& view, std::string_view name) noexcept;
   void resolve(std::string_view name) noexcept;

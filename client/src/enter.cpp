@@ -190,7 +190,10 @@ void EnterParts::in_memory(const EnterAsk& ask, Found& found, Entry& out) noexce
   } else {
     caller.breaker.stripe = counter_for(*found.limits.state[0]).stripe;
   }
-  if (found.bulkhead != nullptr) entering.ask.bulkhead = found.bulkhead->bulkhead();
+  if (found.bulkhead != nullptr) {
+    entering.ask.bulkhead = found.bulkhead->bulkhead();
+    caller.places = &found.bulkhead->local;
+  }
   entering.ask.max_wait_ns = ask.max_wait ? std::max<std::int64_t>(0, ask.max_wait->count())
                                           : shm::kWaitAsConfigured;
   if (ask.deadline > Nanos{0}) entering.ask.deadline_ns = view.clock.now() + ask.deadline.count();

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/thread_lease.hpp"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 
+#include "base/coarse_clock.hpp"
 #include "rule/token_clock.hpp"
 #include "src/core_registry.hpp"
 #include "src/decide.hpp"
@@ -217,15 +216,8 @@ void prepare_leases() noexcept {
     coarse_tick_ns.store(std::int64_t{tick.tv_sec} * 1'000'000'000 + tick.tv_nsec,
                          std::memory_order_relaxed);
   }
-  // Mapped by the kernel into every process, and never unmapped.
-  if (void* const vdso = dlopen("linux-vdso.so.1", RTLD_LAZY | RTLD_NOLOAD)) {
-    const auto found = reinterpret_cast<ClockReader>(dlsym(vdso, "__vdso_clock_gettime"));
-    timespec tried;
-    if (found != nullptr && found(CLOCK_MONOTONIC_COARSE, &tried) == 0) {
-      clock_reader.store(found, std::memory_order_relaxed);
-    }
-    dlclose(vdso);
-  }
+  clock_reader.store(find_clock_reader(), std::memory_order_relaxed);
+  prepare_coarse_clock();
 }
 
 bool decide_closely(LimitState& state, const shm::AskedKey& key, std::uint64_t cost,

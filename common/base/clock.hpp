@@ -54,6 +54,9 @@ class SegmentClock {
     return boottime_ns() - epoch_ns_;
   }
 
+  /// Segment time of a CLOCK_BOOTTIME reading; not for a stepped clock.
+  std::int64_t from_boottime(std::int64_t boottime) const noexcept { return boottime - epoch_ns_; }
+
   /// The CLOCK_BOOTTIME reading at segment time `t`: what an absolute sleep wants. `t` itself for a
   /// stepped clock.
   std::int64_t to_boottime(std::int64_t t) const noexcept { return t + epoch_ns_; }

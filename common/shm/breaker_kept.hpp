@@ -44,11 +44,6 @@ inline constexpr std::uint64_t kKeptGoodIsGood = 16;
 
 using BreakerKept = Kept<kBreakerWords>;
 
-/// An index and its incarnation in one word.
-constexpr std::uint64_t pack_ref(std::uint32_t index, std::uint32_t incarnation) noexcept {
-  return std::uint64_t{incarnation} << 32 | index;
-}
-
 /// What opens it, of the words that begun() names; false: they are gone.
 [[gnu::always_inline]] inline bool read_open_at(const BreakerKept& kept, const View& view,
                                                 std::uint64_t begun, rule::OpenAt& out) noexcept {

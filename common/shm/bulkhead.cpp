@@ -2,9 +2,6 @@
 // Taking a place and giving it back.
 #include "shm/bulkhead.hpp"
 
-#include <atomic>
-
-#include "base/clock.hpp"
 #include "base/sync_point.hpp"
 #include "shm/breaker_detail.hpp"
 #include "shm/bulkhead_detail.hpp"
@@ -12,13 +9,6 @@
 
 namespace cutwater::shm {
 namespace {
-
-constexpr std::uint32_t kTakeBlock = 4096;           ///< take numbers a thread draws at once
-
-/// Where a caller begins to look: processes begin at different lines of the cells.
-std::uint32_t first_look(const BulkheadCaller& caller, std::uint32_t limit) noexcept {
-  return caller.row * 8 % limit;
-}
 
 // A scan keeps 32 KiB on the stack: functions that have one are not inlined into those that have
 // none.
@@ -81,21 +71,43 @@ BulkheadEntry passed_off(const View& view, const BulkheadParts& parts,
   return entry;
 }
 
+/// Of a place just made our own: counted, and given back when it is one too many.
+[[gnu::noinline]] BulkheadEntry judge_take(BulkheadParts& parts, const HeldPlace& held,
+                                           const BulkheadCaller& caller) noexcept {
+  const View& view = *parts.view;
+  if (overshot(parts, held.cell)) {
+    count_bulkhead(view, caller.stripe, parts.index, BulkheadCounter::Overshot);
+    static_cast<void>(pass_place(parts, held, true, caller.stripe));
+    return refuse(parts, caller);
+  }
+  BulkheadEntry entry;
+  entry.granted = true;
+  entry.limit = parts.limit();
+  entry.now_ns = view.clock.now();
+  entry.place = stamp_place(parts, held, entry.now_ns);
+  count_bulkhead(view, caller.stripe, parts.index, BulkheadCounter::Granted);
+  return entry;
+}
+
 }  // namespace
 
-std::uint32_t next_take() noexcept {
-  // Begins at a number of the clock: a daemon that takes over a row of its predecessor does not
-  // repeat what that one wrote. 2^32 takes of one process until a number comes back.
-  static std::atomic<std::uint32_t> next{
-      static_cast<std::uint32_t>(static_cast<std::uint64_t>(boottime_ns()) >> 10)};
-  thread_local std::uint32_t number = 0, left = 0;
-  if (left == 0) {
-    // relaxed: only that no two threads get one number.
-    number = next.fetch_add(kTakeBlock, std::memory_order_relaxed);
-    left = kTakeBlock;
+BulkheadEntry entry_of(const View& view, BulkheadRef ref, const BulkheadCaller& caller,
+                       const QuickPlace& place, QuickTake how) noexcept {
+  if (how == QuickTake::Taken) {
+    BulkheadEntry entry;
+    entry.granted = true;
+    entry.place = place.ticket;
+    entry.limit = place.limit;
+    entry.now_ns = place.ticket.start_ns;
+    return entry;
   }
-  --left;
-  return guarded(Guard::PlaceTakeNumber) ? number++ : 0;
+  BulkheadParts parts;
+  if (read_parts(view, ref, parts)) {
+    return judge_take(parts, {place.at, place.ticket.cell_value, place.ticket.cell}, caller);
+  }
+  // Gone. What copies the memory meanwhile finds it held by a call that never began.
+  static_cast<void>(swap_cell(place.at, place.ticket.cell_value, 0));
+  return degraded_place(view, ref, caller.stripe);
 }
 
 PlaceTicket stamp_place(const BulkheadParts& parts, HeldPlace held, std::int64_t now) noexcept {
@@ -138,8 +150,13 @@ BulkheadEntry refusal_of(const BulkheadParts& parts, Reason reason, std::int64_t
 
 BulkheadEntry enter_bulkhead(const View& view, BulkheadRef ref,
                              const BulkheadCaller& caller) noexcept {
+  QuickPlace place;
+  const QuickTake quick =
+      take_quickly(view, pack_ref(ref.index, ref.incarnation), caller, place);
+  if (quick != QuickTake::No) return entry_of(view, ref, caller, place, quick);
   BulkheadParts parts;
   if (!read_parts(view, ref, parts)) return degraded_place(view, ref, caller.stripe);
+  keep_bulkhead(parts, caller);
   if (parts.config.enabled == 0) return passed_off(view, parts, caller.stripe);
   if (caller.row == 0) return degraded_place(view, ref, caller.stripe);
   for (int round = 0; round < kBulkheadRounds; ++round) {
@@ -153,18 +170,7 @@ BulkheadEntry enter_bulkhead(const View& view, BulkheadRef ref,
                    cell};
     CUTWATER_SYNC_POINT("bulkhead.before_take");
     if (!swap_cell(held.place, value, held.value)) continue;
-    if (overshot(parts, cell)) {
-      count_bulkhead(view, caller.stripe, ref.index, BulkheadCounter::Overshot);
-      static_cast<void>(pass_place(parts, held, true, caller.stripe));
-      return refuse(parts, caller);
-    }
-    BulkheadEntry entry;
-    entry.granted = true;
-    entry.limit = parts.limit();
-    entry.now_ns = view.clock.now();
-    entry.place = stamp_place(parts, held, entry.now_ns);
-    count_bulkhead(view, caller.stripe, ref.index, BulkheadCounter::Granted);
-    return entry;
+    return judge_take(parts, held, caller);
   }
   count_contention(view);
   return refuse(parts, caller);
@@ -191,9 +197,13 @@ BulkheadEntry look_at_bulkhead(const View& view, BulkheadRef ref,
 Left leave_bulkhead(const View& view, BulkheadRef ref, const BulkheadCaller& caller,
                     const PlaceTicket& place) noexcept {
   if (place.cell_value == 0) return Left::Nothing;
+  bool moved = false;
+  if (leave_quickly(view, pack_ref(ref.index, ref.incarnation), caller, place, moved)) {
+    return moved ? Left::Moved : Left::Returned;
+  }
   BulkheadParts parts;
   if (!read_parts(view, ref, parts)) return overtaken(view) ? Left::Moved : Left::Nothing;
-  const std::int64_t since = place.start_ns;
+  keep_bulkhead(parts, caller);
   // A cell beyond those there are was empty when the bulkhead shrank.
   const bool passed =
       place.cell < parts.cells &&
@@ -205,7 +215,9 @@ Left leave_bulkhead(const View& view, BulkheadRef ref, const BulkheadCaller& cal
     return Left::Stale;
   }
   count_bulkhead(view, caller.stripe, ref.index, BulkheadCounter::Returned);
-  if (since != 0) count_held(view, caller.stripe, ref.index, view.clock.now() - since);
+  if (place.start_ns == 0) return Left::Returned;
+  const std::int64_t held = detail::held_for(view, place);
+  if (held > 0 || !place.coarse) count_held(view, caller.stripe, ref.index, held);
   return Left::Returned;
 }
 

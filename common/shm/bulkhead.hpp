@@ -44,6 +44,7 @@
 #include <cutwater/decision.hpp>
 
 #include "rule/bulkhead_settings.hpp"
+#include "shm/bulkhead_kept.hpp"
 #include "shm/bulkhead_layout.hpp"
 #include "shm/counters.hpp"
 #include "shm/view.hpp"
@@ -61,6 +62,7 @@ struct BulkheadCaller {
   std::uint32_t row = 0;
   std::uint32_t generation = 0;
   StripeHandle stripe;                 ///< counters == nullptr: nothing is counted
+  BulkheadLocal* local = nullptr;      ///< nullptr: nothing is kept; each call reads the settings
 };
 
 /// A place held: a plain value; its owner gives it back once.
@@ -68,6 +70,7 @@ struct PlaceTicket {
   std::uint64_t cell_value = 0;        ///< exactly what was put into the cell; 0 = nothing is held
   std::int64_t start_ns = 0;           ///< segment time of the grant; 0 = not known
   std::uint32_t cell = kNoLine;        ///< number within the bulkhead; stays through reloads
+  bool coarse = false;                 ///< start_ns is of the last tick (shm/bulkhead_quick.hpp)
 };
 
 struct BulkheadEntry {

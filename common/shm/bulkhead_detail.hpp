@@ -7,6 +7,7 @@
 
 #include "base/guard.hpp"
 #include "shm/bulkhead.hpp"
+#include "shm/bulkhead_quick.hpp"
 
 namespace cutwater::shm {
 
@@ -47,6 +48,12 @@ struct BulkheadParts {
 /// False: no such bulkhead any more, or its places lie out of bounds (counted as damage).
 bool read_parts(const View& view, BulkheadRef ref, BulkheadParts& out) noexcept;
 bool read_parts(const View& view, std::uint32_t index, BulkheadParts& out) noexcept;
+/// Keeps what the short ways need of them (shm/bulkhead_kept.hpp), for later calls.
+void keep_bulkhead(const BulkheadParts& parts, const BulkheadCaller& caller) noexcept;
+/// Where a caller begins to look: processes begin at different lines of the cells.
+inline std::uint32_t first_look(const BulkheadCaller& caller, std::uint32_t limit) noexcept {
+  return caller.row * 8 % limit;
+}
 /// The rules changed since they were read: reads them again. False: gone; `parts` stays as it was.
 bool refresh_parts(BulkheadParts& parts) noexcept;
 
@@ -105,8 +112,6 @@ bool pass_place(BulkheadParts& parts, HeldPlace held, bool look_first,
 void serve_line(BulkheadParts& parts, StripeHandle stripe) noexcept;
 void wake_waiter(WaiterRecord* record) noexcept;
 
-/// The next take number of this process.
-std::uint32_t next_take() noexcept;
 /// What a taker does last: since when it holds.
 PlaceTicket stamp_place(const BulkheadParts& parts, HeldPlace held, std::int64_t now) noexcept;
 

@@ -80,6 +80,24 @@ bool refresh_parts(BulkheadParts& parts) noexcept {
   return true;
 }
 
+void keep_bulkhead(const BulkheadParts& parts, const BulkheadCaller& caller) noexcept {
+  if (caller.local == nullptr) return;
+  const BulkheadConfig& c = parts.config;
+  const bool places = c.enabled != 0 && c.limit != 0 && c.cells[0].count == parts.cells;
+  const std::uint32_t first = places ? first_look(caller, c.limit) : 0;
+  const auto place = [](const void* at) { return reinterpret_cast<std::uint64_t>(at); };
+  // In the order of BulkheadWord.
+  caller.local->kept.keep(
+      *parts.view, parts.current,
+      {pack_ref(parts.index, c.incarnation),
+       (places ? kKeptPlaces : 0) | (c.max_hold_ns != 0 ? kKeptExact : 0), place(parts.head),
+       place(parts.view->bulkhead_cells + c.cells[0].first),
+       place(parts.view->bulkhead_stamps + c.cells[0].first),
+       std::uint64_t{parts.cells} << 32 | c.limit, std::uint64_t{caller.row} << 32 | first,
+       parts.view->stripe_bulkheads_offset +
+           std::uint64_t{parts.index} * sizeof(BulkheadCounters)});
+}
+
 bool place_owner_alive(const View& view, std::uint32_t row, std::uint32_t generation) noexcept {
   if (row == 0 || row >= view.row_count) return false;
   // acquire: pairs with the release of the owner of the rows.

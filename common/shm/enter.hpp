@@ -89,9 +89,10 @@ struct EnterAnswer {
 /// breaker.
 struct EnterCaller {
   BreakerCaller breaker;
+  BulkheadLocal* places = nullptr;     ///< what its process keeps of the bulkhead
   /// The same row and stripe, as the bulkhead wants them.
   BulkheadCaller bulkhead() const noexcept {
-    return {breaker.row, breaker.generation, breaker.stripe};
+    return {breaker.row, breaker.generation, breaker.stripe, places};
   }
 };
 

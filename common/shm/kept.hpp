@@ -28,6 +28,11 @@
 
 namespace cutwater::shm {
 
+/// An index and its incarnation in one word.
+constexpr std::uint64_t pack_ref(std::uint32_t index, std::uint32_t incarnation) noexcept {
+  return std::uint64_t{incarnation} << 32 | index;
+}
+
 template <std::size_t kWords>
 class Kept {
  public:

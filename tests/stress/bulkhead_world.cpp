@@ -38,6 +38,7 @@ BulkheadWorld::BulkheadWorld(const rule::BulkheadSettings& settings, std::uint32
   rows_.resize(processes);
   for (std::uint32_t i = 0; i < processes; ++i) {
     rows_[i] = table_->grant({.pid = 1000 + i, .name = "test"}).value();
+    locals_.push_back(std::make_unique<shm::BulkheadLocal>());
   }
 }
 
@@ -50,7 +51,8 @@ void BulkheadWorld::publish(const rule::BulkheadSettings& settings) {
 }
 
 shm::BulkheadCaller BulkheadWorld::caller(std::uint32_t process) const {
-  return {rows_[process].index, rows_[process].generation, shm::shared_stripe(view())};
+  return {rows_[process].index, rows_[process].generation, shm::shared_stripe(view()),
+          locals_[process].get()};
 }
 
 void BulkheadWorld::kill(std::uint32_t process) { table_->mark_dead(rows_[process]); }

@@ -64,6 +64,7 @@ class BulkheadWorld {
   std::unique_ptr<World> world_;
   std::unique_ptr<shm::RowTable> table_;
   std::vector<shm::RowGrant> rows_;
+  std::vector<std::unique_ptr<shm::BulkheadLocal>> locals_;
 };
 
 }  // namespace cutwater::test

@@ -9,6 +9,7 @@
 
 #include "shm/kept.hpp"
 #include "stress/breaker_world.hpp"
+#include "stress/bulkhead_world.hpp"
 
 namespace cutwater::test {
 namespace {
@@ -136,6 +137,71 @@ TEST(Kept, AGoodOutcomeOpensWhereTheRuleSaysSo) {
   EXPECT_EQ(w.state(), rule::BreakerState::Closed);
   EXPECT_EQ(w.run("S"), "S");
   EXPECT_EQ(w.state(), rule::BreakerState::Open);
+}
+
+rule::BulkheadSettings places_of(std::uint32_t limit) {
+  BulkheadShape shape;
+  shape.limit = limit;
+  return bulkhead_of(shape);
+}
+
+TEST(Kept, PlacesDuringAReloadStormAreGivenBackOnceEach) {
+  constexpr int kReloads = 400, kMostCalls = 20'000;
+  constexpr std::uint32_t kLimits[] = {1, 6, 2, 4};
+  WorldOptions options;
+  options.bulkhead_cells = 64;
+  BulkheadWorld w(places_of(6), 4, options);
+  std::atomic<int> inside{0}, most{0};
+  std::atomic<std::uint64_t> granted{0}, stale{0};
+  std::atomic<bool> over{false};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < kMostCalls && (i == 0 || !over.load()); ++i) {
+        const shm::BulkheadEntry entry = w.enter();
+        if (!entry.granted) continue;
+        const int now = inside.fetch_add(1) + 1;
+        if (now > most.load()) most.store(now);
+        granted.fetch_add(1);
+        inside.fetch_sub(1);
+        if (w.leave(entry) != shm::Left::Returned) stale.fetch_add(1);
+      }
+    });
+  }
+  for (int i = 0; i < kReloads; ++i) {
+    w.publish(places_of(kLimits[i % 4]));
+    std::this_thread::yield();
+  }
+  over.store(true);
+  for (std::thread& thread : threads) thread.join();
+
+  EXPECT_LE(most.load(), 6);
+  EXPECT_EQ(stale.load(), 0U);
+  EXPECT_EQ(w.count(shm::BulkheadCounter::Granted), granted.load());
+  EXPECT_EQ(w.count(shm::BulkheadCounter::Returned), granted.load());
+  EXPECT_EQ(w.in_use(), 0U);
+
+  // From the publication on nobody takes a place by the limit of before.
+  w.publish(places_of(6));
+  w.leave(w.enter());
+  w.publish(places_of(1));
+  const shm::BulkheadEntry first = w.enter(), second = w.enter();
+  EXPECT_TRUE(first.granted);
+  EXPECT_FALSE(second.granted);
+  EXPECT_EQ(w.leave(first), shm::Left::Returned);
+}
+
+TEST(Kept, APlaceOnASteppedClockIsMeasuredExactly) {
+  BulkheadWorld w(places_of(2));
+  for (int i = 0; i < 2; ++i) {                      // the second by what was kept
+    const shm::BulkheadEntry entry = w.enter();
+    EXPECT_EQ(entry.now_ns, w.now());
+    EXPECT_EQ(entry.limit, 2U);
+    w.pass(3 * kMillisecond);
+    EXPECT_EQ(w.info().oldest_ns, 3 * kMillisecond);
+    w.leave(entry);
+  }
+  EXPECT_EQ(w.count(shm::BulkheadCounter::HeldUs), 6'000U);
 }
 
 }  // namespace

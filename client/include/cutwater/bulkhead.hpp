@@ -57,6 +57,8 @@ struct EnterParts;
 }
 namespace shm {
 struct BulkheadEntry;
+struct PlaceTicket;
+struct QuickPlace;
 }
 
 /// Why a call got no place, and when to come back.
@@ -114,18 +116,33 @@ class CUTWATER_EXPORT Place {
 
  private:
   friend class Bulkhead;
+  friend class Placed;
   friend struct detail::EnterParts;
+  void leave_slowly(shm::PlaceTicket place, bool moved) noexcept;
   detail::BulkheadSpot* spot_ = nullptr;
   std::uint64_t cell_value_ = 0;
   std::int64_t start_ns_ = 0;
   std::uint64_t life_ = 0;           // process_life() of the grant
   std::uint32_t cell_ = 0;
   bool held_ = false;
+  bool coarse_ = false;              // start_ns_ is of the last tick of the kernel
 };
 
 /// What try_enter() and enter() answer: a Place, or why not.
 class CUTWATER_EXPORT Placed {
  public:
+  Placed() noexcept {}
+  Placed(Placed&& other) noexcept { *this = std::move(other); }
+  Placed& operator=(Placed&& other) noexcept {
+    granted_ = other.granted_;
+    degraded_ = other.degraded_;
+    refused_ = other.refused_;
+    place_ = std::move(other.place_);
+    if (refused_) refusal_ = other.refusal_;
+    return *this;
+  }
+  ~Placed() = default;
+
   explicit operator bool() const noexcept { return granted_; }
   bool granted() const noexcept { return granted_; }
   /// Answered without the memory all processes share: by IfAbsent or CUTWATER_ENABLED=false.
@@ -134,14 +151,21 @@ class CUTWATER_EXPORT Placed {
   Place& operator*() noexcept { return place_; }
   Place&& take() noexcept { return std::move(place_); }
   /// Of a refused one; of a granted one it means nothing.
-  const BulkheadRefusal& refusal() const noexcept { return refusal_; }
+  const BulkheadRefusal& refusal() const noexcept { return refused_ ? refusal_ : none(); }
 
  private:
   friend class Bulkhead;
+  static const BulkheadRefusal& none() noexcept;
+  BulkheadRefusal& refuse() noexcept;
+  /// A place just taken.
+  Placed(detail::BulkheadSpot* spot, std::uint64_t life, const shm::QuickPlace& taken) noexcept;
   bool granted_ = false;
   bool degraded_ = false;
+  bool refused_ = false;             // there is a refusal_: most are granted without one
   Place place_;
-  BulkheadRefusal refusal_;
+  union {
+    BulkheadRefusal refusal_;
+  };
 };
 
 /// How enter() may wait.
@@ -205,6 +229,8 @@ class CUTWATER_EXPORT Bulkhead {
   Placed take() noexcept;
   Placed wait_for(const PlaceAsk& ask) noexcept;
   Placed wait_once(const PlaceAsk& ask) noexcept;
+  Placed take_slowly() noexcept;
+  Placed judge(detail::BulkheadSpot& spot, shm::QuickPlace taken) noexcept;
   Placed watched(const PlaceAsk& ask) noexcept;
   void answer(detail::BulkheadSpot& spot, const shm::BulkheadEntry& entry, Nanos waited,
               Placed& out) noexcept;
