@@ -158,8 +158,8 @@ enum class QuickTake : std::uint8_t {
   out.at = cells + cell;
   out.limit = limit;
   if (guarded(Guard::PlaceCountedAfterTake)) {
-    // K1, with the limit read anew, which it is when the rules are the same. Where there are no more
-    // cells than places, no more than there are places can be held.
+    // K1, with the limit read anew, which it is when the rules are the same. Where there are no
+    // more cells than places, no more than there are places can be held.
     std::uint32_t occupied = 0;
     if (all != limit) [[unlikely]] occupied = detail::count_all(cells, all);
     if (occupied > limit || !BulkheadKept::holds(view, begun)) [[unlikely]] {
