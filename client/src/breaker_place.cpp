@@ -19,15 +19,10 @@ void BreakerPlace::resolve(std::string_view name) noexcept {
   shm::BreakerInfo info;
   const bool there = found.index != shm::kNoLine && shm::read_breaker(*view, found.index, info);
   const std::uint64_t word = std::uint64_t{found.incarnation} << 32 | found.index;
-  plain.store(false, std::memory_order_relaxed);
   ref.store(word, std::memory_order_relaxed);
   if (there) shm::join_breaker(*view, found, caller());
   const bool slow_on = info.numbers.slow_ppm != rule::kOffPpm;
   measures.store(there && slow_on, std::memory_order_relaxed);
-  // Switched off, or a call takes a cell while it runs: then more than the state word is asked.
-  const bool special =
-      (info.numbers.flags & (rule::kBreakerSwitchedOff | rule::kBreakerHanging)) != 0;
-  plain.store(there && !special, std::memory_order_relaxed);
   // release: whoever finds these rules named finds what was stored above.
   seen_current.store(current, std::memory_order_release);
 }

@@ -22,6 +22,9 @@
 // depends on the one who should wake him. A waiter that gives up, dies or is late swallows no
 // place. While a call waits it holds nothing else.
 //
+// How long places are held is told by the last tick of the kernel (1 to 10 ms), exactly where
+// `max-hold` is set; of the places a thread takes within one tick the first is measured exactly.
+//
 // Thread safety: Bulkhead from any thread at once; a Place from one thread at a time. Lifetime:
 // neither outlives the Client. fork(): Places a child inherited are its parent's and do nothing
 // there. In mapped memory a child has no row of its own by which a daemon would notice its death,
