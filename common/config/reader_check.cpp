@@ -133,18 +133,32 @@ void Reader::check_rules() {
 
 void Reader::check_breakers() {
   std::uint64_t instances = 0;
+  const rule::BreakerSettings* widest = nullptr;
   for (const rule::BreakerSettings& one : config_.breakers) {
-    instances += rule::is_pattern(one) ? std::uint64_t{one.max_instances} + 1 : 1;
+    const bool pattern = rule::is_pattern(one);
+    instances += pattern ? std::uint64_t{one.max_instances} + 1 : 1;
+    if (pattern && (widest == nullptr || one.max_instances > widest->max_instances)) widest = &one;
   }
+  const std::uint64_t room = config_.capacity.breakers;
   if (config_.find_value("capacity.breakers") == nullptr ||
-      instances <= config_.capacity.breakers) {
+      instances <= room) {
     return;
   }
   const std::string count = std::to_string(instances);
+  std::string text = count + " breakers do not fit capacity.breakers, which is " +
+                     std::to_string(room);
+  std::string smaller;
+  if (widest != nullptr) {
+    const std::uint64_t most = widest->max_instances;
+    text += ": '" + widest->name + "' takes " + std::to_string(most + 1) +
+            ", its max-instances of " + std::to_string(most) + " and one";
+    const std::uint64_t others = instances - most;
+    smaller = others < room
+                  ? ", or its max-instances to at most " + std::to_string(room - others)
+                  : ", or smaller max-instances and fewer breakers";
+  }
   fail(breakers_place_, "breakers",
-       count + " breakers do not fit capacity.breakers, which is " +
-           std::to_string(config_.capacity.breakers) +
-           "; set capacity.breakers to at least " + count);
+       text + "; set capacity.breakers to at least " + count + smaller);
 }
 
 void Reader::check_bulkheads() {

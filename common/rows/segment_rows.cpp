@@ -11,6 +11,8 @@
 #include "config/words.hpp"
 #include "rows/limits_of_image.hpp"
 #include "rows/words_of_event.hpp"
+#include "rule/breaker_pattern.hpp"
+#include "rule/limit_settings.hpp"
 #include "shm/counters.hpp"
 #include "shm/event_log.hpp"
 #include "shm/process_table.hpp"
@@ -158,11 +160,31 @@ EventRows event_rows(const shm::View& view, std::uint64_t from, std::uint32_t ma
   return out;
 }
 
+namespace {
+
+/// Of these names the longest pattern that stands for `name`; empty when none does.
+std::string_view pattern_of(std::string_view name, const std::vector<std::string>& known) {
+  std::string_view best;
+  if (!rule::is_name(name)) return best;
+  for (const std::string& one : known) {
+    const bool pattern = one.find('*') != std::string::npos;
+    if (pattern && one.size() > best.size() && rule::pattern_stands_for(one, name)) best = one;
+  }
+  return best;
+}
+
+}  // namespace
+
 Error unknown_name(std::string_view kind, std::string_view name,
                    const std::vector<std::string>& known) {
   constexpr std::size_t kNamed = 8;  // so many names are still read by a person
   const std::string what(kind);
   std::string text = "no " + what + " '" + printable(name) + "'";
+  if (const std::string_view pattern = pattern_of(name, known); !pattern.empty()) {
+    return {Errc::UnknownName, "no instance '" + printable(name) + "': its first caller makes it, "
+                                   "and once the max-instances are used up '" +
+                                   std::string(pattern) + "' answers for it"};
+  }
   const std::vector<std::string_view> words(known.begin(), known.end());
   const std::string_view near = config::nearest(name, words);
   if (!near.empty()) {

@@ -63,8 +63,8 @@ struct EventRows {
 };
 EventRows event_rows(const shm::View& view, std::uint64_t from, std::uint32_t max);
 
-/// `no limit 'logn'; did you mean 'login'?`, or all names when there are few. `kind`: limit,
-/// breaker or bulkhead.
+/// `no limit 'logn'; did you mean 'login'?`, or all names when there are few; of a name that a
+/// pattern among the known stands for, which one answers. `kind`: limit, breaker or bulkhead.
 Error unknown_name(std::string_view kind, std::string_view name,
                    const std::vector<std::string>& known);
 inline Error unknown_limit(std::string_view name, const std::vector<std::string>& known) {

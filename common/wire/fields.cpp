@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/fields.hpp"
 
+#include <array>
+
 #include "wire/text.hpp"
 
 namespace cutwater::wire {
@@ -53,6 +55,15 @@ bool is_name(std::string_view text) noexcept {
     if (!is_alnum(c) && c != '.' && c != '_' && c != ':' && c != '-') return false;
   }
   return true;
+}
+
+bool is_pattern_name(std::string_view text) noexcept {
+  const std::size_t star = text.find('*');
+  if (star == std::string_view::npos || text.size() < 2 || text.size() > kMaxName) return false;
+  std::array<char, kMaxName> plain{};
+  text.copy(plain.data(), text.size());
+  plain[star] = 'x';
+  return is_name({plain.data(), text.size()});
 }
 
 // ---- place --------------------------------------------------------------------------------------
@@ -164,6 +175,15 @@ void FieldReader::name_or_nil(std::string_view field, std::optional<std::string>
   value.reset();
   if (token == nullptr || token->kind == Value::Kind::Nil) return;
   take_name(*token, field, value.emplace(), false);
+}
+
+void FieldReader::subject_or_nil(std::string_view field, std::optional<std::string>& value) {
+  const Token* token = next(field);
+  value.reset();
+  if (token == nullptr || token->kind == Value::Kind::Nil) return;
+  const bool text = token->kind == Value::Kind::String;
+  if (text && (is_name(token->text) || is_pattern_name(token->text))) value = token->text;
+  else refuse(field, kSubjectForm, text ? "another string" : shown(*token));
 }
 
 std::optional<std::string_view> FieldReader::take_bytes(std::string_view field, std::size_t most,
@@ -318,6 +338,14 @@ void FieldWriter::name_or_nil(std::string_view field, const std::optional<std::s
   if (fault_) return;
   ++elements_[open_];
   put_nil(out_);
+}
+
+void FieldWriter::subject_or_nil(std::string_view field, const std::optional<std::string>& value) {
+  if (!value || is_name(*value)) return name_or_nil(field, value);
+  if (fault_) return;
+  if (!is_pattern_name(*value)) return refuse(field, kSubjectForm, "another string");
+  ++elements_[open_];
+  put_string(out_, *value);
 }
 
 void FieldWriter::key(std::string_view field, std::string_view value) {

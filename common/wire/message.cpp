@@ -81,7 +81,7 @@ constexpr auto kBusy = [](auto& io, auto& m) { io.number("retry_after_ns", m.ret
 
 constexpr auto kRead = [](auto& io, auto& m) {
   io.name("what", m.what);
-  io.name_or_nil("name", m.name);
+  io.subject_or_nil("name", m.name);
   io.key_or_nil("key", m.key);
   io.binary("cursor", m.cursor, kMaxCursor);
   io.number("max_rows", m.max_rows, 1, kMaxRows);
@@ -96,7 +96,7 @@ constexpr auto kReadAnswer = [](auto& io, auto& m) {
 
 constexpr auto kSteer = [](auto& io, auto& m) {
   io.name("verb", m.verb);
-  io.name_or_nil("name", m.name);
+  io.subject_or_nil("name", m.name);
   io.key_or_nil("key", m.key);
   io.map("arguments", m.arguments);
   io.number("for_ns", m.for_ns);

@@ -261,5 +261,8 @@ template <> Decoded<SteerAnswer> decode<SteerAnswer>(std::string_view payload);
 
 /// True for `[A-Za-z0-9][A-Za-z0-9._:-]{0,62}`: names of limits, instances, verbs.
 bool is_name(std::string_view text) noexcept;
+/// True for a name with exactly one '*' among its characters, 2 to 63 bytes: a pattern block, and
+/// the breaker of its own that answers when its instances are used up.
+bool is_pattern_name(std::string_view text) noexcept;
 
 }  // namespace cutwater::wire

@@ -120,7 +120,7 @@ constexpr FieldRow kEvent[] = {
 };
 constexpr FieldRow kRead[] = {
     {"what", "str: a name", "status, clients, limits, limit, config, ..."},
-    {"name", "str: a name, or nil", "of what is asked for"},
+    {"name", "str: a name or a pattern's, or nil", "of what is asked for"},
     {"key", "bin 0..4096 bytes, or nil", "a str is read as its bytes"},
     {"cursor", "bin 0..4160 bytes", "as the last answer gave it; empty = the beginning"},
     {"max_rows", "u32 1..1000", "rows wanted in one answer"},
@@ -132,7 +132,7 @@ constexpr FieldRow kReadAnswer[] = {
 };
 constexpr FieldRow kSteer[] = {
     {"verb", "str: a name", "config.reload, limit.reset, clock.step"},
-    {"name", "str: a name, or nil", "of what is steered"},
+    {"name", "str: a name or a pattern's, or nil", "of what is steered"},
     {"key", "bin 0..4096 bytes, or nil", "a str is read as its bytes"},
     {"arguments", "map", "`{dry: bool}`, `{to_ns: u64}`, ..."},
     {"for_ns", "u64 ns", "0 = until undone"},

@@ -136,6 +136,25 @@ TEST_F(Reload, WhatIsNotInThisVersionIsRefusedBeforePublication) {
       << answer.text;
 }
 
+TEST_F(Reload, APatternThatIsNoneOrDoesNotFitIsRefusedWithItsRemedy) {
+  const std::string limits = "limits: { api: { rate: 10/s } }\n";
+  place_.write_config(limits + "breakers: { \"a*b*\": {} }\n");
+  const wire::SteerAnswer form = reload();
+  EXPECT_EQ(form.code, wire::kSteerInvalid);
+  EXPECT_NE(form.text.find("cutwater.yaml:2:13: breakers.a*b*: a pattern is a name with one * in "
+                           "it, such as \"bank-*\""),
+            std::string::npos)
+      << form.text;
+
+  place_.write_config(limits + "breakers: { \"bank-*\": {} }\n");
+  const wire::SteerAnswer room = reload();
+  EXPECT_EQ(room.code, wire::kSteerInvalid);
+  EXPECT_NE(room.text.find("'bank-*' takes 65, its max-instances of 64 and one; set "
+                           "capacity.breakers to at least 65, or its max-instances to at most 63"),
+            std::string::npos)
+      << room.text;
+}
+
 TEST_F(Reload, ChangesInQuickSuccessionAllTakeEffect) {
   for (int burst = 11; burst <= 20; ++burst) {
     place_.write_config("limits: { api: { rate: 10/s, burst: " + std::to_string(burst) + " } }\n");

@@ -265,7 +265,16 @@ TEST(Breakers, APatternIsOneBlockForManyNames) {
   EXPECT_EQ(config.breakers[0].max_instances, 20U);
   EXPECT_EQ(errors_of("breakers:\n  \"bank-*\": {}\n"),   // 64 places and its own
             Lines{"cutwater.yaml:1:1: breakers: 65 breakers do not fit capacity.breakers, which is "
-                  "64; set capacity.breakers to at least 65"});
+                  "64: 'bank-*' takes 65, its max-instances of 64 and one; set capacity.breakers "
+                  "to at least 65, or its max-instances to at most 63"});
+  EXPECT_TRUE(load("breakers:\n  \"bank-*\": { max-instances: 63 }\n").ok());
+  EXPECT_TRUE(load("capacity: { breakers: 65 }\nbreakers:\n  \"bank-*\": {}\n").ok());
+  EXPECT_EQ(errors_of("breakers:\n  \"a-*\": { max-instances: 70 }\n  x: {}\n"
+                      "  \"bank-*\": { max-instances: 80 }\n"),
+            Lines{"cutwater.yaml:1:1: breakers: 153 breakers do not fit capacity.breakers, which "
+                  "is 64: 'bank-*' takes 81, its max-instances of 80 and one; set "
+                  "capacity.breakers to at least 153, or smaller max-instances and fewer "
+                  "breakers"});
 }
 
 TEST(Breakers, PatternsThatCannotBeToldApartAreAnErrorWithItsPlace) {
@@ -273,8 +282,13 @@ TEST(Breakers, PatternsThatCannotBeToldApartAreAnErrorWithItsPlace) {
                       "  \"*k-one\": { max-instances: 2 }\n"),
             Lines{"cutwater.yaml:3:3: breakers.*k-one: matches the same names as 'bank-*' (2:3), "
                   "and neither is longer; make one longer"});
-  EXPECT_EQ(errors_of("breakers:\n  \"a*b*\": {}\n").size(), 1U);
-  EXPECT_EQ(errors_of("breakers:\n  \"*\": {}\n").size(), 1U);
+  for (const std::string name : {"*", "a*b*", "-*"}) {
+    EXPECT_EQ(errors_of("breakers:\n  \"" + name + "\": {}\n"),
+              Lines{"cutwater.yaml:2:3: breakers." + name +
+                    ": a pattern is a name with one * in it, such as \"bank-*\": beside the * a "
+                    "letter, digit or one of . _ : -, 63 characters at most, the first a letter, a "
+                    "digit or the *"});
+  }
 }
 
 TEST(Breakers, HangingCallsNeedTheSlowThreshold) {

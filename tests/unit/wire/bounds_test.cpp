@@ -94,7 +94,8 @@ TEST(Bounds, Read) {
   field(0).takes(std::string(63, 'w'));
   field(0).refuses("what", Value(std::string(64, 'w')));
   field(1).takes(Value());
-  field(1).refuses("name", Value("bank-*"));
+  field(1).takes("bank-*");
+  field(1).refuses("name", Value("bank-*-*"));
   field(2).takes(Value::binary(""));
   field(2).takes(Value::binary(std::string(kMaxKey, 'k')));
   field(2).refuses("key", Value::binary(std::string(kMaxKey + 1, 'k')));
@@ -110,6 +111,8 @@ TEST(Bounds, Read) {
 TEST(Bounds, Steer) {
   const auto field = [](std::size_t index) { return Field<Steer>{"steer_reset", index}; };
   field(0).refuses("verb", Value(""));
+  field(1).takes("bank-*");
+  field(1).refuses("name", Value("*"));
   field(2).takes(Value::binary(std::string(kMaxKey, 'k')));
   field(2).refuses("key", Value::binary(std::string(kMaxKey + 1, 'k')));
   field(4).takes(kNever);

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "unit/wire/both_ways.hpp"
+#include "wire/enter_message.hpp"
 
 namespace cutwater::wire {
 namespace {
@@ -218,6 +219,33 @@ TEST(Messages, NamesHaveTheirForm) {
         std::string("a\0b", 3), std::string("bank-*"), std::string(64, 'n')}) {
     EXPECT_FALSE(is_name(wrong)) << wrong;
   }
+}
+
+TEST(Messages, APatternIsNamedWhereABreakerIsLookedAtOrSteeredAndNowhereElse) {
+  Read read;
+  read.what = "breaker";
+  Steer steer;
+  steer.verb = "breaker.reset";
+  for (const std::string& name : {std::string("bank-*"), std::string("*-eu"), std::string("a*b"),
+                                  "*" + std::string(62, 'n')}) {
+    EXPECT_TRUE(is_pattern_name(name)) << name;
+    steer.name = read.name = name;
+    EXPECT_EQ(decode<Read>(encode(read).value())->name, name);
+    EXPECT_EQ(decode<Steer>(encode(steer).value())->name, name);
+  }
+  for (const std::string& name : {std::string("*"), std::string("a*b*"), std::string("-*"),
+                                  std::string("a *"), "*" + std::string(63, 'n')}) {
+    EXPECT_FALSE(is_pattern_name(name)) << name;
+    steer.name = read.name = name;
+    EXPECT_FALSE(encode(read)) << name;
+    EXPECT_FALSE(encode(steer)) << name;
+    const Value::Array fields{"breaker", name, Value(), Value::binary(""), 1};
+    EXPECT_FALSE(decode<Read>(encode_value(fields).value())) << name;
+  }
+  EXPECT_FALSE(is_pattern_name("plain"));
+  Enter enter;
+  enter.breaker = "bank-*";
+  EXPECT_FALSE(encode(enter));
 }
 
 TEST(Messages, WritingRefusesWhatReadingWouldRefuse) {
