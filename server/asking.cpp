@@ -222,7 +222,8 @@ wire::Resolved Asking::resolve_breaker(const std::string& name) const {
 
 wire::Resolved Asking::resolve_bulkhead(const std::string& name) const {
   const shm::View& view = memory_.view();
-  const shm::BulkheadRef ref = shm::find_bulkhead(view, name);
+  const shm::BulkheadRef ref =
+      shm::resolve_bulkhead(view, name, shm::shared_stripe(view)).ref;
   shm::BulkheadInfo info;
   if (ref.index == shm::kNoLine || !shm::read_bulkhead(view, ref.index, info)) {
     return unknown_name(nearest_name(name, memory_.publisher().bulkheads()));

@@ -42,7 +42,7 @@ bool Decider::find_parts(const wire::Enter& asked, shm::EnterAsk& ask, wire::Adm
     }
   }
   if (asked.bulkhead) {
-    ask.bulkhead = shm::find_bulkhead(view, *asked.bulkhead);
+    ask.bulkhead = shm::resolve_bulkhead(view, *asked.bulkhead, stripe_).ref;
     if (ask.bulkhead.index == shm::kNoLine) {
       out = no_such("bulkhead", *asked.bulkhead, memory_.publisher().bulkheads());
       return false;

@@ -162,6 +162,7 @@ void Janitor::tick(std::uint64_t now_ns) {
     look_at_calendars();
     look_at_durations();
     settle_bulkheads();
+    make_room();
   }
   if (ticks_ % kTicksPerMinute == 0) compare_rules();
 }
@@ -195,6 +196,24 @@ void Janitor::settle_bulkheads() {
   if (report) return rules_published();
   if (report.error().code() == Errc::Busy) return;
   log_.error("bulkheads that shrank keep their places: {}", report.error().text());
+}
+/// Names that nobody used for `idle` leave their places to others, where a pattern has none left.
+void Janitor::make_room() {
+  shm::Publisher& publisher = memory_.publisher();
+  const shm::View& view = memory_.view();
+  shm::UnusedPlaces unused =
+      idle_places_.look(view, publisher.breakers(), publisher.bulkheads());
+  if (unused.empty() || view.clock.now() < publisher.ready_at()) return;
+  const std::size_t breakers = unused.breakers.size(), bulkheads = unused.bulkheads.size();
+  const auto report = publisher.make_room(std::move(unused));
+  if (report) {
+    log_.debug("patterns were full: {} breakers and {} bulkheads that nobody used make room",
+               breakers, bulkheads);
+    return rules_published();
+  }
+  if (report.error().code() == Errc::Busy) return;
+  log_.error("unused places of patterns cannot be given to other names: {}",
+             report.error().text());
 }
 
 /// What the durations of "the last minute" are told from.

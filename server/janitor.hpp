@@ -2,9 +2,9 @@
 // What the daemon does without being asked, ten times a second, each time a bounded piece:
 // gives back what the dead held, sweeps buckets of rules that are gone, counts how full the table
 // is, says when keys find no place, compares the rules with their checksum, notices names that
-// somebody removed, writes new calendar edges before the known ones run out and when the wall clock
-// was set, and beats. (On a stepped clock edges stay as they were published: the last period
-// repeats, as in memory.)
+// somebody removed, makes room at patterns whose places are all taken, writes new calendar edges
+// before the known ones run out and when the wall clock was set, and beats. (On a stepped clock
+// edges stay as they were published: the last period repeats, as in memory.)
 //
 // Reaping: a pidfd that fires is acted on at once; orphans are looked for in /proc/PID/maps after
 // 5 s, by a thread of its own: maps of a process that hangs in the kernel can hold their reader.
@@ -26,6 +26,7 @@
 #include "row_book.hpp"
 #include "rows/segment_rows.hpp"
 #include "shm/bulkhead_median.hpp"
+#include "shm/pattern_idle.hpp"
 
 namespace cutwater::server {
 
@@ -85,6 +86,7 @@ class Janitor {
   void look_at_breakers();
   void look_at_bulkheads();
   void settle_bulkheads();
+  void make_room();
   void look_at_durations();
   void look_at_calendars();
   void look_at_names();
@@ -109,6 +111,7 @@ class Janitor {
   std::vector<NoPlace> no_place_;                            ///< by limit
   std::uint32_t next_limit_ = 0;
   shm::HoldMedians hold_medians_;
+  shm::IdlePlaces idle_places_;
   bool names_lost_ = false;
   bool renewal_owed_ = false;        ///< the wall clock was set, and nothing was published since
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

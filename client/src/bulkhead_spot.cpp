@@ -6,12 +6,13 @@
 namespace cutwater::detail {
 
 bool BulkheadSpot::is_there(const shm::View& view, std::string_view name) noexcept {
-  return shm::find_bulkhead(view, name).index != shm::kNoLine;
+  return shm::resolve_bulkhead(view, name, {}).ref.index != shm::kNoLine;
 }
 
 void BulkheadSpot::resolve(std::string_view name) noexcept {
   const std::uint64_t current = view->current();
-  const shm::BulkheadRef found = shm::find_bulkhead(*view, name);
+  // Of a pattern it is made at first use; beyond max-instances the pattern's own answers.
+  const shm::BulkheadRef found = shm::resolve_bulkhead(*view, name, row_caller().stripe).ref;
   const std::uint64_t word = std::uint64_t{found.incarnation} << 32 | found.index;
   ref.store(word, std::memory_order_relaxed);
   plain.store(found.index != shm::kNoLine, std::memory_order_relaxed);

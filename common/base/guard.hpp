@@ -89,6 +89,10 @@ enum class Guard {
   PlaceVoidIsFree,         ///< shm/bulkhead: what was handed to one who is gone is free for all
   PlaceLineSwappedWhole,   ///< shm/bulkhead_line: the line is made quiet only as it was read
   PlaceNewcomersQueue,     ///< shm/bulkhead: a newcomer does not pass those in line
+  PlacesKeptWhileAway,     ///< shm/bulkhead_publisher: a bulkhead that comes back finds its holders
+  // names and patterns of both
+  PatternNameOfIncarnation,  ///< shm/pattern_place: a name holds under its own incarnation only
+  PatternCreatesInOrder,   ///< shm/pattern_place: one creation of a pattern after the other
   // admission in one step
   EnterLooksAgain,         ///< shm/enter: who waited looks at breaker and deadline again
   EnterUndoesAll,          ///< shm/enter: a refusal on the way gives back what was taken before

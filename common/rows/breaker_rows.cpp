@@ -107,6 +107,7 @@ void add_counters(wire::Value& row, const shm::BreakerSums& sums) {
     if (count == 0) continue;
     classes.set(name.empty() ? "other-" + std::to_string(i) : std::string(name), count);
   }
+  counters.set("beyond_instances", sums.of(shm::BreakerCounter::BeyondInstances));
   row.set("counters", std::move(counters));
   row.set("classes", std::move(classes));
 }

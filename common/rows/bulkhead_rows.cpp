@@ -20,7 +20,7 @@ constexpr std::uint64_t kUnknownHoldNs = 1'000'000'000;
 constexpr const char* kCounterWords[] = {
     "granted", "refused_full", "refused_expired", "refused_degraded", "stale",    "reclaimed",
     "revoked", "waited",       "handed_over",     "overshot",         "returned", "gave_up",
-    nullptr,   nullptr,        "passed_off"};
+    nullptr,   nullptr,        "passed_off",       "beyond_instances"};
 
 void add_answer(wire::Value& row, const BulkheadInfo& info) {
   const bool allowed = !info.enabled || (info.in_use < info.limit && info.waiting == 0);

@@ -209,7 +209,7 @@ bool breaker_needs_tick(const View& view, std::uint32_t index) noexcept;
 /// What a reader sees of one breaker; reads only.
 struct BreakerInfo {
   bool used = false;
-  std::uint8_t kind = kBreakerNamed;
+  std::uint8_t kind = kNamedEntry;
   std::uint32_t incarnation = 0;
   rule::BreakerNumbers numbers{};
   BreakerWord word;

@@ -53,6 +53,17 @@ BreakerSums sum_breaker_counters(const View& view, std::uint32_t index) noexcept
   return sums;
 }
 
+std::uint64_t breaker_uses(const View& view, std::uint32_t index) noexcept {
+  std::uint64_t all = 0;
+  for (std::uint32_t i = 0; i < view.stripe_count && index < view.breaker_count; ++i) {
+    std::uint8_t* const stripe =
+        view.stripes + std::uint64_t{i} * view.stripe_stride + sizeof(StripeOwner);
+    const BreakerCounters* const place = breaker_counters_of(view, {stripe, true}, index);
+    for (const std::uint64_t& one : place->value) all += __atomic_load_n(&one, __ATOMIC_RELAXED);
+  }
+  return all;
+}
+
 void count_damage(const View& view) noexcept {
   __atomic_fetch_add(&view.stats_control->damage, 1, __ATOMIC_RELAXED);
 }

@@ -9,6 +9,7 @@
 #include "rule/breaker_users.hpp"
 #include "shm/breaker.hpp"
 #include "shm/breaker_ring.hpp"
+#include "shm/pattern_place.hpp"
 
 namespace cutwater::shm {
 
@@ -47,9 +48,12 @@ struct BreakerParts {
     return static_cast<rule::OpenEdge>(config.numbers.open_edge);
   }
 };
-/// False: no such breaker any more, or its places lie out of bounds (counted as damage).
+/// False: no such breaker any more, no name has this place of a pattern, or its places lie out of
+/// bounds (counted as damage).
 bool read_parts(const View& view, std::uint32_t index, BreakerParts& out) noexcept;
 bool read_parts(const View& view, BreakerRef ref, BreakerParts& out) noexcept;
+/// The same of a place of a pattern that no name may have: for the publisher.
+bool read_place(const View& view, std::uint32_t index, BreakerParts& out) noexcept;
 /// The rules changed since they were read: reads them again. False: gone.
 bool refresh_parts(BreakerParts& parts) noexcept;
 
@@ -74,6 +78,9 @@ struct NextState {
 /// instead and returns false; false also when somebody else moved: look again.
 bool move_breaker(const BreakerParts& parts, Word16 seen, const NextState& next,
                   std::int64_t now, std::uint32_t row) noexcept;
+/// Before a swap of `seen` to `next`: what the window of the epoch to come counts from. False:
+/// somebody else moved.
+bool begin_windows(const BreakerParts& parts, Word16 seen, rule::BreakerState next) noexcept;
 /// Writes the event of a word nobody announced yet, then says so in the word.
 void announce_breaker(const BreakerParts& parts, Word16 seen, std::uint32_t row) noexcept;
 
@@ -114,11 +121,14 @@ rule::BreakerWindow window_now(const BreakerParts& parts, std::uint32_t epoch,
 void breaker_name(const View& view, std::uint64_t current, std::uint32_t index, char* out,
                   std::size_t size) noexcept;
 
-/// The record at this line; nullptr: outside the breaker memory. Hash 0: no name has the place.
-BreakerInstance* instance_at(const View& view, std::uint32_t line) noexcept;
-std::uint64_t instance_hash(const View& view, std::uint32_t line) noexcept;
-std::uint64_t instance_hash_of(std::string_view name) noexcept;
-void instance_name(const View& view, std::uint32_t line, char* out, std::size_t size) noexcept;
+/// What this configuration, of an image or a copy, says of its name.
+PatternEntry breaker_entry(const View& view, const BreakerConfig& config) noexcept;
+
+/// All its counters together: changes with every use.
+std::uint64_t breaker_uses(const View& view, std::uint32_t index) noexcept;
+/// Empties every record of its users, the living too: they join anew. For a place that goes to
+/// another name.
+void forget_users(const BreakerParts& parts) noexcept;
 
 struct ProbeTake {
   enum class Found : std::uint8_t { Taken, EnterAgain, NoneFree } found = Found::NoneFree;

@@ -27,6 +27,7 @@
 #include "rule/breaker_rule.hpp"
 #include "rule/breaker_users.hpp"
 #include "shm/layout.hpp"
+#include "shm/pattern_layout.hpp"
 
 namespace cutwater::shm {
 
@@ -35,14 +36,10 @@ inline constexpr std::uint32_t kBreakerUsers = rule::kMaxBreakerUsers;   ///< of
 inline constexpr std::uint32_t kHangingCells = 256;     ///< calls in flight of one breaker
 inline constexpr std::uint32_t kRingSpare = 8;          ///< cells of a ring beyond its window
 
-/// What a BreakerConfig is of: a name; a pattern, whose own breaker is shared by the names that
-/// find no place; a place that a name may get at first use.
-inline constexpr std::uint8_t kBreakerNamed = 0, kBreakerPattern = 1, kBreakerInstance = 2;
-
 /// One breaker as configured; in the image, by breaker index.
 struct BreakerConfig {
   std::uint8_t used;                 ///< 0 = this entry is free
-  std::uint8_t kind;                 ///< kBreakerNamed, kBreakerPattern, kBreakerInstance
+  std::uint8_t kind;                 ///< kNamedEntry, kPatternEntry, kInstanceEntry
   std::uint16_t users;               ///< user records, kBreakerUsers or 0
   std::uint32_t incarnation;         ///< changes when the index is given to another name
   std::uint32_t ring;                ///< line of the ring: head and cells
@@ -54,7 +51,7 @@ struct BreakerConfig {
   std::uint32_t hanging_count;
   std::uint32_t window_kept;         ///< COUNT: N that the ring's outcomes were collected under
   std::uint32_t pattern;             ///< of an instance: index of its pattern's own breaker
-  std::uint32_t instance;            ///< line of the BreakerInstance of a pattern or an instance
+  std::uint32_t instance;            ///< line of the PatternPlace of a pattern or an instance
   std::uint8_t pad_b[8];
   rule::BreakerNumbers numbers;      ///< at 56
 };
@@ -319,17 +316,6 @@ constexpr Word16 pack_view(const UserView& v) noexcept {
               (v.open ? 128u : 0u) | (v.probing ? 64u : 0u),
           static_cast<std::uint64_t>(v.deadline_ns)};
 }
-
-/// Who a place of a pattern belongs to; in the breaker memory, two lines.
-struct BreakerInstance {
-  Word16 identity;                   ///< lo = hash of the name, 0 = free; hi = 0
-  /// Of the pattern's own: lo = creations so far:32 | place:32, hi = hash of the name that gets the
-  /// place, 0 = no creation is under way.
-  Word16 create;
-  std::uint64_t name[8];             ///< its bytes and a 0; the first word is written last
-  std::uint8_t pad[32];
-};
-static_assert(sizeof(BreakerInstance) == 128);
 
 /// Counters of one breaker in one stripe, and how long its calls took.
 enum class BreakerCounter : std::uint8_t {

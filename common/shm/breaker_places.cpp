@@ -120,7 +120,7 @@ void BreakerPublisher::find_used_lines() {
     used.push_back({c.user_records, kUserLines});
     if (c.span_ring != kNoLine) used.push_back({c.span_ring, kSpanLines});
     if (c.hanging_cells != kNoLine) used.push_back({c.hanging_cells, kHangingLines});
-    if (c.kind != kBreakerNamed) used.push_back({c.instance, kInstanceLines});
+    if (c.kind != kNamedEntry) used.push_back({c.instance, kInstanceLines});
   }
   std::sort(used.begin(), used.end(),
             [](const Lines& a, const Lines& b) { return a.first < b.first; });

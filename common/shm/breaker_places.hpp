@@ -32,7 +32,7 @@ inline std::uint32_t ring_lines(const BreakerConfig& c) noexcept {
 inline constexpr std::uint32_t kSpanLines = lines_of(ring_bytes(kMinSpanCells));
 inline constexpr std::uint32_t kUserLines = lines_of(kBreakerUsers * sizeof(BreakerUser));
 inline constexpr std::uint32_t kHangingLines = lines_of(kHangingCells * sizeof(Word16));
-inline constexpr std::uint32_t kInstanceLines = lines_of(sizeof(BreakerInstance));
+inline constexpr std::uint32_t kInstanceLines = lines_of(sizeof(PatternPlace));
 inline bool counts_hanging(const rule::BreakerNumbers& n) noexcept {
   return (n.flags & rule::kBreakerHanging) != 0;
 }

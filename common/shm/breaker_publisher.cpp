@@ -5,7 +5,7 @@
 #include <cstring>
 #include <set>
 
-#include "rule/breaker_pattern.hpp"
+#include "base/sync_point.hpp"
 #include "shm/breaker_detail.hpp"
 #include "shm/breaker_places.hpp"
 
@@ -25,27 +25,7 @@ bool other_half_open(const rule::BreakerNumbers& a, const rule::BreakerNumbers& 
          a.half_open_value != b.half_open_value;
 }
 
-/// Name of place `i` of a pattern in the image: no name of an operator has such characters.
-std::string place_name(const std::string& pattern, std::uint32_t i) {
-  return "*" + std::to_string(rule::name_hash(pattern)) + "#" + std::to_string(i);
-}
-
 }  // namespace
-
-/// Each breaker, and each place of each pattern behind the pattern's own.
-std::vector<BreakerPublisher::Wanted> BreakerPublisher::expand(
-    const std::vector<rule::BreakerSettings>& breakers) {
-  std::vector<Wanted> all;
-  for (const rule::BreakerSettings& settings : breakers) {
-    const bool pattern = rule::is_pattern(settings);
-    all.push_back({settings, pattern ? kBreakerPattern : kBreakerNamed, {}});
-    for (std::uint32_t i = 0; pattern && i < settings.max_instances; ++i) {
-      all.push_back({settings, kBreakerInstance, settings.name});
-      all.back().settings.name = place_name(settings.name, i);
-    }
-  }
-  return all;
-}
 
 BreakerConfig& BreakerPublisher::config(std::uint32_t index) noexcept {
   return reinterpret_cast<BreakerConfig*>(image_ + view_.image_breakers_offset)[index];
@@ -58,27 +38,18 @@ std::string_view BreakerPublisher::name_at(std::uint32_t index) noexcept {
 }
 
 Result<void> BreakerPublisher::check(const std::vector<rule::BreakerSettings>& breakers) const {
-  std::set<std::string_view> names;
   std::uint64_t count = 0;
   for (const rule::BreakerSettings& settings : breakers) {
     if (auto fine = rule::check(settings); !fine) return fine;
-    if (!names.insert(settings.name).second) {
-      return Error{Errc::InvalidArgument,
-                   "breaker '" + settings.name + "' is given twice; keep one"};
-    }
-    count += rule::is_pattern(settings) ? std::uint64_t{settings.max_instances} + 1 : 1;
-    for (const rule::BreakerSettings& other : breakers) {
-      if (&other == &settings || !rule::patterns_clash(settings.name, other.name)) continue;
-      return Error{Errc::InvalidArgument,
-                   "breaker '" + settings.name + "': '" + other.name +
-                       "' stands for the same names and is as long; make one of them longer"};
-    }
+    count += entries_of(settings);
   }
+  if (auto fine = check_names("breaker", breakers); !fine) return fine;
   if (count > view_.breaker_count) {
     return Error{Errc::InvalidArgument,
-                 std::to_string(count) + " breakers, but memory was reserved for " +
-                     std::to_string(view_.breaker_count) +
-                     "; set capacity.breakers to at least that number and restart"};
+                 std::to_string(count) + " breakers" + widest_pattern(breakers) +
+                     ", but memory was reserved for " + std::to_string(view_.breaker_count) +
+                     "; set capacity.breakers to at least " + std::to_string(count) +
+                     " and restart"};
   }
   const std::uint64_t needed = breaker_memory_needed(breakers);
   const std::uint64_t there = std::uint64_t{view_.breaker_lines} * kCacheLine;
@@ -86,8 +57,8 @@ Result<void> BreakerPublisher::check(const std::vector<rule::BreakerSettings>& b
     return Error{Errc::InvalidArgument,
                  "the breakers need " + std::to_string(needed) + " bytes for windows and probes, "
                  "and " + std::to_string(there) +
-                     " were reserved; set capacity.breaker-memory to at least that number and "
-                     "restart"};
+                     " were reserved; set capacity.breaker-memory to at least " +
+                     std::to_string(needed) + " and restart"};
   }
   return {};
 }
@@ -99,23 +70,24 @@ Result<BreakerChanges> BreakerPublisher::apply(std::uint8_t* image,
   now_ = now;
   moved_.clear();
   rejudged_.clear();
+  reused_.clear();
   used_lines_.reset();
   resting_next_ = resting_;
   resting_index_next_ = resting_index_;
   if (auto fine = check(breakers); !fine) return fine.error();
   BreakerChanges changes;
-  const std::vector<Wanted> all = expand(breakers);
+  const std::vector<Wanted> all = expand_patterns(breakers);
   std::set<std::string_view> wanted;
   for (const Wanted& one : all) wanted.insert(one.settings.name);
   for (std::uint32_t i = 0; i < view_.breaker_count; ++i) {
     if (config(i).used == 0 || wanted.count(name_at(i)) != 0) continue;
-    changes.removed += config(i).kind != kBreakerInstance;
+    changes.removed += config(i).kind != kInstanceEntry;
     remove(i, now);
   }
   for (const Wanted& one : all) {
     const rule::BreakerSettings& settings = one.settings;
     const std::uint32_t index = index_of(settings.name);
-    const std::uint32_t counts = one.kind != kBreakerInstance ? 1 : 0;
+    const std::uint32_t counts = one.kind != kInstanceEntry ? 1 : 0;
     if (index == kNone) {
       if (auto added = add(one, now); !added) return added.error();
       changes.added += counts;
@@ -126,7 +98,54 @@ Result<BreakerChanges> BreakerPublisher::apply(std::uint8_t* image,
     (*changed ? changes.changed : changes.unchanged) += counts;
     write_classes(index, settings);
   }
+  make_room(breakers);
   return changes;
+}
+
+/// I1: the higher incarnation frees the place, by the swap of `current`.
+void BreakerPublisher::make_room(const std::vector<rule::BreakerSettings>& breakers) {
+  const BreakerSide side(view_);
+  for (const PlaceRef& place : given_up_) {
+    if (place.index >= view_.breaker_count) continue;
+    BreakerConfig& c = config(place.index);
+    if (c.used == 0 || c.kind != kInstanceEntry || c.incarnation != place.incarnation ||
+        !side.rests(place.index)) {
+      continue;
+    }
+    // Where a new one would not begin CLOSED, none is unused in the way `idle` means.
+    const auto of = std::find_if(breakers.begin(), breakers.end(), [&](const auto& one) {
+      return c.pattern < view_.breaker_count && one.name == name_at(c.pattern);
+    });
+    const bool closed = of != breakers.end() && of->initial_state == rule::BreakerState::Closed;
+    if (!closed || !begin_anew(place.index, From::Closed)) continue;
+    ++c.incarnation;
+    reused_.push_back(place.index);
+  }
+}
+
+/// CLOSED under a new epoch, with an empty window and nobody's counts; false: it is not `from`.
+bool BreakerPublisher::begin_anew(std::uint32_t index, From from) noexcept {
+  BreakerParts parts;
+  if (!read_place(view_, index, parts)) return false;
+  for (int round = 0; round < kBreakerRounds; ++round) {
+    Word16 seen = state_of(parts);
+    const BreakerWord before = unpack_breaker(seen);
+    if (from == From::Closed && before.state != rule::BreakerState::Closed) return false;
+    if (!before.announced) {
+      announce_breaker(parts, seen, kDaemonRow);
+      continue;
+    }
+    if (!begin_windows(parts, seen, rule::BreakerState::Closed)) continue;
+    BreakerWord word;
+    word.epoch = before.epoch + 1;
+    word.announced = true;
+    CUTWATER_SYNC_POINT("pattern.before_anew");
+    if (!cas16(&parts.head->state, seen, pack_breaker(word))) continue;
+    begin_story(*parts.head, word.epoch);
+    forget_users(parts);
+    return true;
+  }
+  return false;
 }
 
 void BreakerPublisher::committed(const std::vector<rule::BreakerSettings>& breakers) {
@@ -154,8 +173,11 @@ void BreakerPublisher::committed(const std::vector<rule::BreakerSettings>& break
       if (move_breaker(parts, seen, next, now, kDaemonRow)) break;
     }
   }
+  for (const std::uint32_t index : reused_) static_cast<void>(begin_anew(index, From::Any));
+  given_up_.clear();
   moved_.clear();
   rejudged_.clear();
+  reused_.clear();
 }
 
 std::uint32_t BreakerPublisher::index_of(std::string_view wanted) noexcept {
@@ -188,7 +210,7 @@ void BreakerPublisher::remove(std::uint32_t index, std::int64_t now) {
   rest({c.user_records, kUserLines}, now);
   if (c.span_ring != kNoLine) rest({c.span_ring, kSpanLines}, now);
   if (c.hanging_cells != kNoLine) rest({c.hanging_cells, kHangingLines}, now);
-  if (c.kind != kBreakerNamed) rest({c.instance, kInstanceLines}, now);
+  if (c.kind != kNamedEntry) rest({c.instance, kInstanceLines}, now);
   const std::uint32_t incarnation = c.incarnation + 1;
   c = {};
   c.incarnation = incarnation;                       // calls of the old name are told at once
@@ -211,14 +233,14 @@ Result<void> BreakerPublisher::add(const Wanted& wanted, std::int64_t now) {
   c.used = 1;
   c.incarnation = config(index).incarnation + 1;
   c.kind = wanted.kind;
-  c.pattern = wanted.kind == kBreakerInstance ? index_of(wanted.pattern) : kNoLine;
+  c.pattern = wanted.kind == kInstanceEntry ? index_of(wanted.pattern) : kNoLine;
   c.span_ring = c.hanging_cells = c.instance = kNoLine;
   c.numbers = n;
   if (auto placed = place_ring(c, n, epoch, now); !placed) return placed;
   if (auto placed = place_span(c, n, epoch, now); !placed) return placed;
   if (auto placed = place_probes(c, n, epoch); !placed) return placed;
   if (auto placed = place_hanging(c, n, epoch); !placed) return placed;
-  if (c.kind != kBreakerNamed) {
+  if (c.kind != kNamedEntry) {
     auto line = take_lines(kInstanceLines);
     if (!line) return line.error();
     c.instance = *line;
@@ -305,11 +327,18 @@ void BreakerPublisher::begin_head(std::uint32_t index,
   word.epoch = seen == Word16{} ? kFirstBreakerEpoch : epoch_of(seen.lo) + 1;
   word.announced = true;
   while (!cas16(&head.state, seen, pack_breaker(word))) word.epoch = epoch_of(seen.lo) + 1;
+  begin_story(head, word.epoch);
+}
+
+/// What is kept of an epoch for people.
+void BreakerPublisher::begin_story(BreakerHead& head, std::uint32_t epoch) noexcept {
   Word16 since = load16(&head.since);
-  const Word16 begun{std::uint64_t{word.epoch} << 32 | std::uint64_t{1023} << 22,
+  const Word16 begun{std::uint64_t{epoch} << 32 | std::uint64_t{1023} << 22,
                      static_cast<std::uint64_t>(now_)};
   while (!cas16(&head.since, since, begun)) {}
+  // relaxed: they decide nothing.
   __atomic_store_n(&head.would_open, std::uint64_t{0}, __ATOMIC_RELAXED);
+  __atomic_store_n(&head.openings, std::uint64_t{0}, __ATOMIC_RELAXED);
 }
 
 }  // namespace cutwater::shm

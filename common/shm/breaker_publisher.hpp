@@ -26,6 +26,8 @@
 
 #include "rule/breaker_settings.hpp"
 #include "shm/breaker_ring.hpp"
+#include "shm/pattern_idle.hpp"
+#include "shm/pattern_publish.hpp"
 #include "shm/view.hpp"
 
 namespace cutwater::shm {
@@ -53,6 +55,11 @@ class BreakerPublisher {
   /// The image of the last apply() is current.
   void committed(const std::vector<rule::BreakerSettings>& breakers);
 
+  /// Places of patterns that the next apply() takes from their names, where they still rest then:
+  /// their incarnation goes on, state, window and users begin anew. Outcomes of the old name that
+  /// come in that very moment may be counted before the state begins anew a second time.
+  void give_up(std::vector<PlaceRef> places) { given_up_ = std::move(places); }
+
   /// The settings in force, as published.
   const std::vector<rule::BreakerSettings>& breakers() const noexcept { return settings_; }
 
@@ -60,11 +67,7 @@ class BreakerPublisher {
   struct Lines { std::uint32_t first, count; };
   struct Resting { Lines lines; std::int64_t until; };
   struct RestingIndex { std::uint32_t index; std::int64_t until; };
-  struct Wanted {
-    rule::BreakerSettings settings;
-    std::uint8_t kind;               ///< kBreakerNamed, ...
-    std::string pattern;             ///< of a place: whose
-  };
+  using Wanted = WantedEntry<rule::BreakerSettings>;
   struct Moved { std::uint32_t index; RingView from; std::uint64_t copied; };
 
   BreakerConfig& config(std::uint32_t index) noexcept;
@@ -72,7 +75,6 @@ class BreakerPublisher {
   void write_classes(std::uint32_t index, const rule::BreakerSettings& settings) noexcept;
   std::string_view name_at(std::uint32_t index) noexcept;
 
-  static std::vector<Wanted> expand(const std::vector<rule::BreakerSettings>& breakers);
   Result<void> check(const std::vector<rule::BreakerSettings>& breakers) const;
   std::uint32_t index_of(std::string_view wanted) noexcept;
   std::uint32_t free_index(std::string_view wanted, std::int64_t now) noexcept;
@@ -91,7 +93,11 @@ class BreakerPublisher {
   Result<std::uint32_t> take_lines(std::uint32_t count);
   void find_used_lines();
   void rest(Lines lines, std::int64_t now);
+  enum class From : std::uint8_t { Closed, Any };
+  void make_room(const std::vector<rule::BreakerSettings>& breakers);
+  bool begin_anew(std::uint32_t index, From from) noexcept;
   RingView ring_view(std::uint32_t line, std::uint64_t mask) const noexcept;
+  void begin_story(BreakerHead& head, std::uint32_t epoch) noexcept;
   void begin_head(std::uint32_t index, const rule::BreakerSettings& settings) noexcept;
 
   View view_;
@@ -103,6 +109,8 @@ class BreakerPublisher {
   std::optional<std::vector<Lines>> used_lines_;   ///< of this apply(), in order of places
   std::vector<Moved> moved_;
   std::vector<std::uint32_t> rejudged_;      ///< breakers whose half-open rule changed
+  std::vector<PlaceRef> given_up_;
+  std::vector<std::uint32_t> reused_;        ///< of them, by this apply()
 };
 
 }  // namespace cutwater::shm

@@ -89,11 +89,15 @@ bool begin_window(const RingView& ring, const BreakerParts& parts, Word16 seen) 
   return cas16(place, old, pack_base(base));
 }
 
+}  // namespace
+
 bool begin_windows(const BreakerParts& parts, Word16 seen, rule::BreakerState next) noexcept {
   if (next != rule::BreakerState::Closed && next != rule::BreakerState::MetricsOnly) return true;
   if (parts.is_time() && !begin_window(parts.ring, parts, seen)) return false;
   return parts.span.cells == nullptr || begin_window(parts.span, parts, seen);
 }
+
+namespace {
 
 /// `since` of this epoch, unless it is there already.
 void tell_since(BreakerHead& head, std::uint32_t epoch, std::uint32_t permille,
@@ -150,7 +154,7 @@ void note_opening(const BreakerParts& parts, rule::BreakerReason reason,
 
 }  // namespace
 
-bool read_parts(const View& view, std::uint32_t index, BreakerParts& out) noexcept {
+bool read_place(const View& view, std::uint32_t index, BreakerParts& out) noexcept {
   if (index >= view.breaker_count) return false;
   out.view = &view;
   out.index = index;
@@ -160,15 +164,17 @@ bool read_parts(const View& view, std::uint32_t index, BreakerParts& out) noexce
     copy_config(config_at(view, out.current, index), out.config);
     if (view.current() != out.current) continue;
     if (out.config.used == 0) return false;
-    if (out.config.kind == kBreakerInstance && instance_hash(view, out.config.instance) == 0) {
-      return false;                                  // a place that no name has yet
-    }
     if (locate(view, out)) return true;
     count_damage(view);
     return false;
   }
   count_contention(view);
   return false;
+}
+
+bool read_parts(const View& view, std::uint32_t index, BreakerParts& out) noexcept {
+  if (!read_place(view, index, out)) return false;
+  return out.config.kind != kInstanceEntry || is_taken(breaker_entry(view, out.config));
 }
 
 bool read_parts(const View& view, BreakerRef ref, BreakerParts& out) noexcept {
@@ -313,21 +319,6 @@ NextState closed_again(const BreakerParts& parts, std::int64_t now) noexcept {
   return next;
 }
 
-void breaker_name(const View& view, std::uint64_t current, std::uint32_t index, char* out,
-                  std::size_t size) noexcept {
-  const BreakerConfig& config = config_at(view, current, index);
-  if (read_once(config.kind) == kBreakerInstance) {
-    return instance_name(view, read_once(config.instance), out, size);
-  }
-  const auto* names = reinterpret_cast<const NameRecord*>(view.image[current & kCurrentImageBit] +
-                                                          view.image_breaker_names_offset);
-  const NameRecord& name = names[index];
-  const std::size_t length = std::min<std::size_t>({read_once(name.length), sizeof name.text,
-                                                    size - 1});
-  for (std::size_t i = 0; i < length; ++i) out[i] = read_once(name.text[i]);
-  out[length] = 0;
-}
-
 namespace {
 
 /// One reading of a breaker's lists, given to `use(record_given, lookup)`; false: none that holds.
@@ -369,30 +360,6 @@ rule::ClassVerdict judge_class(const View& view, BreakerRef ref, std::string_vie
     verdict = rule::judge_class(name, record_given, lookup);
   });
   return read ? verdict : rule::default_verdict(name);
-}
-
-BreakerRef find_breaker(const View& view, std::string_view wanted) noexcept {
-  for (int read = 0; read < kConfigReads; ++read) {
-    const std::uint64_t current = view.current();
-    BreakerRef found;
-    for (std::uint32_t i = 0; i < view.breaker_count; ++i) {
-      const BreakerConfig& config = config_at(view, current, i);
-      if (read_once(config.used) == 0) continue;
-      if (read_once(config.kind) == kBreakerInstance) {
-        const std::uint64_t hash = instance_hash(view, read_once(config.instance));
-        if (hash != instance_hash_of(wanted)) continue;
-        if (found.index == kNoLine) found = {i, read_once(config.incarnation)};
-        continue;                                    // an exact name beats it
-      }
-      char name[sizeof(NameRecord::text) + 1];
-      breaker_name(view, current, i, name, sizeof name);
-      if (wanted != name) continue;
-      found = {i, read_once(config.incarnation)};
-      break;
-    }
-    if (view.current() == current) return found;
-  }
-  return {};
 }
 
 }  // namespace cutwater::shm

@@ -75,6 +75,15 @@ std::uint32_t count_run(BreakerUser& user, std::uint32_t epoch, bool failed) noe
   return 0;
 }
 
+void empty_user(BreakerUser& user) noexcept {
+  swap_whole(&user.now, {});
+  swap_whole(&user.view, {});
+  __atomic_store_n(&user.before, std::uint64_t{0}, __ATOMIC_RELAXED);
+  CUTWATER_SYNC_POINT("breaker.before_user_freed");
+  // release: whoever claims the place finds it empty; pairs with claim().
+  __atomic_store_n(&user.owner, std::uint64_t{0}, __ATOMIC_RELEASE);
+}
+
 /// A forked child dies unseen: its place goes when it has not counted for two turns.
 bool is_left(const BreakerParts& parts, std::uint32_t i, std::int64_t now) noexcept {
   const std::uint32_t epoch = epoch_of(state_of(parts).lo);
@@ -213,16 +222,14 @@ void clear_counts(BreakerUser& user, std::uint32_t epoch) noexcept {
 
 void tick_users(const BreakerParts& parts, std::int64_t now) noexcept {
   for (std::uint32_t i = 0; i < parts.user_count; ++i) {
-    BreakerUser& user = parts.users[i];
-    const std::uint64_t owner = load_owner(user);
-    if (owner == 0 || !is_gone(parts, i, owner, now)) continue;
-    swap_whole(&user.now, {});
-    swap_whole(&user.view, {});
-    __atomic_store_n(&user.before, std::uint64_t{0}, __ATOMIC_RELAXED);
-    CUTWATER_SYNC_POINT("breaker.before_user_freed");
-    // release: whoever claims the place finds it empty; pairs with claim().
-    __atomic_store_n(&user.owner, std::uint64_t{0}, __ATOMIC_RELEASE);
+    const std::uint64_t owner = load_owner(parts.users[i]);
+    if (owner != 0 && is_gone(parts, i, owner, now)) empty_user(parts.users[i]);
   }
+  if (parts.user_count != 0) recount(parts);
+}
+
+void forget_users(const BreakerParts& parts) noexcept {
+  for (std::uint32_t i = 0; i < parts.user_count; ++i) empty_user(parts.users[i]);
   if (parts.user_count != 0) recount(parts);
 }
 

@@ -202,14 +202,16 @@ Left leave_bulkhead(const View& view, BulkheadRef ref, const BulkheadCaller& cal
     return moved ? Left::Moved : Left::Returned;
   }
   BulkheadParts parts;
-  if (!read_parts(view, ref, parts)) return overtaken(view) ? Left::Moved : Left::Nothing;
-  keep_bulkhead(parts, caller);
+  if (!read_parts_left(view, ref, parts)) return overtaken(view) ? Left::Moved : Left::Nothing;
+  const bool gone = parts.config.used == 0 || parts.config.incarnation != ref.incarnation;
+  if (!gone) keep_bulkhead(parts, caller);
   // A cell beyond those there are was empty when the bulkhead shrank.
   const bool passed =
       place.cell < parts.cells &&
       pass_place(parts, {parts.cell(place.cell), place.cell_value, place.cell}, true,
                  caller.stripe);
   if (overtaken(view)) return Left::Moved;
+  if (!passed && gone) return Left::Nothing;
   if (!passed) {
     count_bulkhead(view, caller.stripe, ref.index, BulkheadCounter::Stale);
     return Left::Stale;

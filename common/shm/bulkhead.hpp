@@ -180,12 +180,23 @@ PlaceTicket take_over_place(const View& view, BulkheadRef ref, const BulkheadCal
 
 // ---- readers -----------------------------------------------------------------------------------
 
-/// The bulkhead of that name in the rules in force; index kNoLine when there is none.
+/// The bulkhead of that name in the rules in force, also one a pattern made; index kNoLine when
+/// there is none. Reads only.
 BulkheadRef find_bulkhead(const View& view, std::string_view name) noexcept;
+
+struct ResolvedBulkhead {
+  BulkheadRef ref;                     ///< index kNoLine: no such name and no pattern for it
+  bool shared = false;                 ///< no place was left: the pattern's own, shared with others
+};
+/// The same, and makes the bulkhead where a pattern stands for the name and has a place left: for
+/// whoever is about to use it. Killed at any instruction: the next one finishes it.
+ResolvedBulkhead resolve_bulkhead(const View& view, std::string_view name,
+                                  StripeHandle stripe) noexcept;
 
 /// What a reader sees of one bulkhead; reads only.
 struct BulkheadInfo {
   bool used = false;
+  std::uint8_t kind = kNamedEntry;
   bool enabled = false;
   std::uint32_t incarnation = 0;
   std::uint32_t limit = 0;

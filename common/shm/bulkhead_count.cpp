@@ -62,4 +62,15 @@ BulkheadSums sum_bulkhead_counters(const View& view, std::uint32_t index) noexce
   return sums;
 }
 
+std::uint64_t bulkhead_uses(const View& view, std::uint32_t index) noexcept {
+  std::uint64_t all = 0;
+  for (std::uint32_t i = 0; i < view.stripe_count && index < view.bulkhead_count; ++i) {
+    std::uint8_t* const stripe =
+        view.stripes + std::uint64_t{i} * view.stripe_stride + sizeof(StripeOwner);
+    const BulkheadCounters* const place = counters_of(view, {stripe, true}, index);
+    for (const std::uint64_t& one : place->value) all += __atomic_load_n(&one, __ATOMIC_RELAXED);
+  }
+  return all;
+}
+
 }  // namespace cutwater::shm

@@ -8,6 +8,7 @@
 #include "base/guard.hpp"
 #include "shm/bulkhead.hpp"
 #include "shm/bulkhead_quick.hpp"
+#include "shm/pattern_place.hpp"
 
 namespace cutwater::shm {
 
@@ -45,7 +46,8 @@ struct BulkheadParts {
     return extents[part].first + i;
   }
 };
-/// False: no such bulkhead any more, or its places lie out of bounds (counted as damage).
+/// False: no such bulkhead any more, no name has this place of a pattern, or its places lie out of
+/// bounds (counted as damage).
 bool read_parts(const View& view, BulkheadRef ref, BulkheadParts& out) noexcept;
 bool read_parts(const View& view, std::uint32_t index, BulkheadParts& out) noexcept;
 /// Keeps what the short ways need of them (shm/bulkhead_kept.hpp), for later calls.
@@ -54,6 +56,11 @@ void keep_bulkhead(const BulkheadParts& parts, const BulkheadCaller& caller) noe
 inline std::uint32_t first_look(const BulkheadCaller& caller, std::uint32_t limit) noexcept {
   return caller.row * 8 % limit;
 }
+/// For whoever holds a place or a record of before: also when the bulkhead was taken out, or the
+/// place of a pattern went to another name. What it holds is told by its exact value, which nobody
+/// else's cell or record has; where the index has other runs by now, it is not found.
+/// Without an incarnation (the tick, a copy): whatever lies there.
+bool read_parts_left(const View& view, BulkheadRef ref, BulkheadParts& out) noexcept;
 /// The rules changed since they were read: reads them again. False: gone; `parts` stays as it was.
 bool refresh_parts(BulkheadParts& parts) noexcept;
 
@@ -67,6 +74,21 @@ inline std::uint64_t load_cell(const std::uint64_t* cell) noexcept {
 inline bool swap_cell(std::uint64_t* cell, std::uint64_t from, std::uint64_t to) noexcept {
   return __atomic_compare_exchange_n(cell, &from, to, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
+
+/// Cells or records of these runs together.
+inline std::uint32_t total_of(const Extent (&extents)[kExtents]) noexcept {
+  std::uint32_t total = 0;
+  for (const Extent& extent : extents) total += extent.count;
+  return total;
+}
+/// An entry that is nobody's; its next owner is told apart from its last one.
+inline BulkheadConfig emptied(const BulkheadConfig& config) noexcept {
+  BulkheadConfig out{};
+  out.incarnation = config.incarnation;
+  return out;
+}
+/// Nobody alive holds a place of these runs, or is in line.
+bool nobody_is_in(const View& view, const BulkheadConfig& config) noexcept;
 
 /// True when the row lives with a generation whose low 14 bits are these.
 bool place_owner_alive(const View& view, std::uint32_t row, std::uint32_t generation) noexcept;
@@ -122,9 +144,14 @@ BulkheadEntry degraded_place(const View& view, BulkheadRef ref, StripeHandle str
 struct OldestHolder { std::int64_t ns = 0; std::uint32_t row = 0; };
 OldestHolder oldest_holder(const BulkheadParts& parts, std::int64_t now) noexcept;
 std::int64_t median_hold(const BulkheadParts& parts, std::int64_t now) noexcept;
+/// What this configuration, of an image or a copy, says of the name of `index`.
+PatternEntry bulkhead_entry(const View& view, const BulkheadConfig& config,
+                            std::uint32_t index) noexcept;
 void bulkhead_name(const View& view, std::uint64_t current, std::uint32_t index, char* out,
                    std::size_t size) noexcept;
 
+/// All its counters together: changes with every use.
+std::uint64_t bulkhead_uses(const View& view, std::uint32_t index) noexcept;
 void count_held(const View& view, StripeHandle stripe, std::uint32_t index,
                 std::int64_t duration_ns) noexcept;
 void count_waited(const View& view, StripeHandle stripe, std::uint32_t index,

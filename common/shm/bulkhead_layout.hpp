@@ -23,6 +23,7 @@
 
 #include "shm/breaker_layout.hpp"
 #include "shm/layout.hpp"
+#include "shm/pattern_layout.hpp"
 
 namespace cutwater::shm {
 
@@ -36,9 +37,12 @@ inline constexpr std::size_t kExtents = 4;
 
 /// One bulkhead as configured; in the image, by bulkhead index.
 struct BulkheadConfig {
-  std::uint8_t used;                 ///< 0 = this entry is free
+  /// 0 = this entry is free; runs of it that are there all the same belong to a bulkhead that was
+  /// taken out, and wait for it to come back or for their last holder to leave.
+  std::uint8_t used;
   std::uint8_t enabled;              ///< 0 = everybody passes and nothing is held
-  std::uint8_t pad_a[2];
+  std::uint8_t kind;                 ///< kNamedEntry, kPatternEntry, kInstanceEntry
+  std::uint8_t pad_a;
   std::uint32_t incarnation;         ///< changes when the index is given to another name
   std::uint32_t limit;               ///< places; grants only in cells below it
   std::uint32_t max_waiting;         ///< in line at once; records at or above it are only emptied
@@ -46,7 +50,8 @@ struct BulkheadConfig {
   std::uint64_t max_hold_ns;         ///< 0 off
   Extent cells[kExtents];            ///< together the highest limit not yet drained
   Extent records[kExtents];
-  std::uint8_t pad_b[32];
+  std::uint32_t pattern;             ///< of an instance: index of its pattern's own bulkhead
+  std::uint8_t pad_b[28];
 };
 static_assert(sizeof(BulkheadConfig) == 128 && std::is_standard_layout_v<BulkheadConfig>);
 static_assert(offsetof(BulkheadConfig, max_wait_ns) == 16);
@@ -62,8 +67,10 @@ struct BulkheadHead {
   /// computed; {0, 0} unknown. A hint for refusals; written by the owner of the memory.
   Word16 holding;
   std::uint8_t pad[32];
+  PatternPlace place;                ///< of a pattern or an instance
 };
-static_assert(sizeof(BulkheadHead) == 64 && offsetof(BulkheadHead, holding) == 16);
+static_assert(sizeof(BulkheadHead) == 256 && offsetof(BulkheadHead, holding) == 16);
+static_assert(offsetof(BulkheadHead, place) == 64);
 
 constexpr std::uint32_t arrivals_of(std::uint64_t line) noexcept {
   return static_cast<std::uint32_t>(line >> 32);
@@ -171,6 +178,7 @@ enum class BulkheadCounter : std::uint8_t {
   HeldUs = 12,         ///< sum of holding times of Returned
   WaitedUs = 13,       ///< sum of waiting times of Waited
   PassedOff = 14,      ///< let through by a bulkhead that is switched off
+  BeyondInstances = 15,  ///< of a pattern: names that found no place and share its own
 };
 inline constexpr std::size_t kBulkheadCounters = 16;
 struct BulkheadCounters {

@@ -84,7 +84,23 @@ bool take_handed(BulkheadParts& parts, const BulkheadCaller& caller, const WaitT
   return false;
 }
 
-LineLook gone(const View& view, BulkheadRef ref, const BulkheadCaller& caller) noexcept {
+/// Out of the line, whatever became of the bulkhead. True: the record was still ours.
+bool leave_any_line(const View& view, BulkheadRef ref, const BulkheadCaller& caller,
+                    const WaitTicket& wait) noexcept {
+  BulkheadParts parts;
+  if (wait.ticket == 0 || !read_parts_left(view, ref, parts) || wait.record >= parts.records) {
+    return false;
+  }
+  const bool ours = empty_record(parts, caller, wait);
+  pass_on_handed(parts, wait, caller.stripe);
+  return ours;
+}
+
+/// A bulkhead that is gone serves nobody: a record left behind would be owed a place by whoever has
+/// the index next.
+LineLook gone(const View& view, BulkheadRef ref, const BulkheadCaller& caller,
+              const WaitTicket& wait) noexcept {
+  static_cast<void>(leave_any_line(view, ref, caller, wait));
   LineLook look;
   look.state = LineLook::State::Gone;
   look.entry = degraded_place(view, ref, caller.stripe);
@@ -173,7 +189,7 @@ LineLook poll_line(const View& view, BulkheadRef ref, const BulkheadCaller& call
                    const WaitTicket& wait) noexcept {
   BulkheadParts parts;
   if (wait.ticket == 0 || !read_parts(view, ref, parts) || wait.record >= parts.records) {
-    return gone(view, ref, caller);
+    return gone(view, ref, caller, wait);
   }
   WaiterRecord* const record = parts.record(wait.record);
   LineLook look;
@@ -190,8 +206,7 @@ LineLook poll_line(const View& view, BulkheadRef ref, const BulkheadCaller& call
   look.now_ns = view.clock.now();
   if (look.now_ns >= wait.until_ns) return over(parts, caller, wait, look.now_ns);
   if (is_ours(unpack_waiter(load16(&record->word)), caller, wait)) return look;
-  pass_on_handed(parts, wait, caller.stripe);
-  return gone(view, ref, caller);
+  return gone(view, ref, caller, wait);
 }
 
 std::uint32_t* line_futex(const View& view, BulkheadRef ref, const WaitTicket& wait) noexcept {
@@ -220,12 +235,9 @@ void sleep_in_line(const View& view, BulkheadRef ref, const BulkheadCaller& call
 
 void leave_line(const View& view, BulkheadRef ref, const BulkheadCaller& caller,
                 const WaitTicket& wait) noexcept {
-  BulkheadParts parts;
-  if (wait.ticket == 0 || !read_parts(view, ref, parts) || wait.record >= parts.records) return;
-  if (empty_record(parts, caller, wait)) {
+  if (leave_any_line(view, ref, caller, wait)) {
     count_bulkhead(view, caller.stripe, ref.index, BulkheadCounter::GaveUp);
   }
-  pass_on_handed(parts, wait, caller.stripe);
 }
 
 }  // namespace cutwater::shm

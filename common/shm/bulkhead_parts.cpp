@@ -47,9 +47,8 @@ bool locate(const View& view, BulkheadParts& parts) noexcept {
          c.limit <= parts.cells;
 }
 
-}  // namespace
-
-bool read_parts(const View& view, std::uint32_t index, BulkheadParts& out) noexcept {
+/// What lies at `index`, whether anybody may use it or not.
+bool read_any(const View& view, std::uint32_t index, BulkheadParts& out) noexcept {
   if (index >= view.bulkhead_count) return false;
   out.view = &view;
   out.index = index;
@@ -59,7 +58,7 @@ bool read_parts(const View& view, std::uint32_t index, BulkheadParts& out) noexc
     copy_config(config_at(view, out.current, index), out.config);
     if (view.current() != out.current) continue;
     // Whoever holds a place in a memory that was superseded holds it in its successor.
-    if (out.config.used == 0 || (out.current & kCurrentSupersededBit) != 0) return false;
+    if ((out.current & kCurrentSupersededBit) != 0) return false;
     if (locate(view, out)) return true;
     count_damage(view);
     return false;
@@ -68,8 +67,19 @@ bool read_parts(const View& view, std::uint32_t index, BulkheadParts& out) noexc
   return false;
 }
 
+}  // namespace
+
+bool read_parts(const View& view, std::uint32_t index, BulkheadParts& out) noexcept {
+  if (!read_any(view, index, out) || out.config.used == 0) return false;
+  return out.config.kind != kInstanceEntry || is_taken(bulkhead_entry(view, out.config, index));
+}
+
 bool read_parts(const View& view, BulkheadRef ref, BulkheadParts& out) noexcept {
   return read_parts(view, ref.index, out) && out.config.incarnation == ref.incarnation;
+}
+
+bool read_parts_left(const View& view, BulkheadRef ref, BulkheadParts& out) noexcept {
+  return read_any(view, ref.index, out);
 }
 
 bool refresh_parts(BulkheadParts& parts) noexcept {
@@ -106,31 +116,31 @@ bool place_owner_alive(const View& view, std::uint32_t row, std::uint32_t genera
          (word.state == RowState::Live || word.state == RowState::Orphan);
 }
 
-void bulkhead_name(const View& view, std::uint64_t current, std::uint32_t index, char* out,
-                   std::size_t size) noexcept {
-  const auto* names = reinterpret_cast<const NameRecord*>(view.image[current & kCurrentImageBit] +
-                                                          view.image_bulkhead_names_offset);
-  const NameRecord& name = names[index];
-  const std::size_t length = std::min<std::size_t>({read_once(name.length), sizeof name.text,
-                                                    size - 1});
-  for (std::size_t i = 0; i < length; ++i) out[i] = read_once(name.text[i]);
-  out[length] = 0;
-}
-
-BulkheadRef find_bulkhead(const View& view, std::string_view wanted) noexcept {
-  for (int read = 0; read < kConfigReads; ++read) {
-    const std::uint64_t current = view.current();
-    BulkheadRef found;
-    for (std::uint32_t i = 0; i < view.bulkhead_count && found.index == kNoLine; ++i) {
-      const BulkheadConfig& config = config_at(view, current, i);
-      if (read_once(config.used) == 0) continue;
-      char name[sizeof(NameRecord::text) + 1];
-      bulkhead_name(view, current, i, name, sizeof name);
-      if (wanted == name) found = {i, read_once(config.incarnation)};
+/// Nobody alive holds a place of these runs, has one handed to it, or is in line.
+bool nobody_is_in(const View& view, const BulkheadConfig& c) noexcept {
+  const auto waits = [&](std::uint64_t at) {
+    if (at >= view.waiter_count) return false;
+    const Waiter waiter = unpack_waiter(load16(&view.waiters[at].word));
+    return waiter.state != WaiterState::Idle &&
+           place_owner_alive(view, waiter.row, waiter.generation);
+  };
+  for (const Extent& run : c.records) {
+    for (std::uint32_t i = 0; i < run.count; ++i) {
+      if (waits(std::uint64_t{run.first} + i)) return false;
     }
-    if (view.current() == current) return found;
   }
-  return {};
+  // What was handed to somebody who does not wait is nobody's.
+  for (const Extent& run : c.cells) {
+    for (std::uint32_t i = 0; i < run.count; ++i) {
+      const std::uint64_t at = std::uint64_t{run.first} + i;
+      if (at >= view.bulkhead_cell_count) continue;
+      const PlaceCell cell = unpack_place(load_cell(view.bulkhead_cells + at));
+      if (cell.state == PlaceState::Held && place_owner_alive(view, cell.row, cell.generation)) {
+        return false;
+      }
+    }
+  }
+  return true;
 }
 
 OldestHolder oldest_holder(const BulkheadParts& parts, std::int64_t now) noexcept {
@@ -160,6 +170,7 @@ bool read_bulkhead(const View& view, std::uint32_t index, BulkheadInfo& out) noe
   BulkheadParts parts;
   if (!read_parts(view, index, parts)) return false;
   out.used = true;
+  out.kind = parts.config.kind;
   out.enabled = parts.config.enabled != 0;
   out.incarnation = parts.config.incarnation;
   out.limit = parts.limit();

@@ -78,20 +78,22 @@ void wake_all(const BulkheadParts& parts) noexcept {
 BulkheadTick tick_bulkhead(const View& view, std::uint32_t index, StripeHandle stripe) noexcept {
   BulkheadTick out;
   BulkheadParts parts;
-  if (!read_parts(view, index, parts)) return out;
+  // Also of one that was taken out: its places are free for whoever has them next when all have
+  // left or died.
+  if (!read_parts_left(view, {index, 0}, parts)) return out;
   out.left_line = empty_records_of_the_dead(parts);
   const std::int64_t now = view.clock.now();
   for (std::uint32_t i = 0; i < parts.cells; ++i) look_at_cell(parts, i, now, stripe, out);
   CUTWATER_SYNC_POINT("bulkhead.before_tick_serves");
-  serve_line(parts, stripe);
+  if (parts.config.used != 0) serve_line(parts, stripe);
   if (out.reclaimed + out.revoked + out.left_line != 0) wake_all(parts);
   return out;
 }
 
 bool bulkhead_needs_tick(const View& view, std::uint32_t index) noexcept {
   BulkheadParts parts;
-  if (!read_parts(view, index, parts)) return false;
-  if (!line_is_quiet(load_line(parts))) return true;
+  if (!read_parts_left(view, {index, 0}, parts)) return false;
+  if (parts.config.used != 0 && !line_is_quiet(load_line(parts))) return true;
   for (std::uint32_t i = 0; i < parts.cells; ++i) {
     if (load_cell(parts.cell(i)) != 0) return true;
   }

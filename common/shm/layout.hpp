@@ -23,7 +23,7 @@
 namespace cutwater::shm {
 
 inline constexpr std::uint64_t kMagic = 0x3152455441575543ULL;   // "CUWATER1" as bytes
-inline constexpr std::uint16_t kAbiMajor = 3;
+inline constexpr std::uint16_t kAbiMajor = 4;
 inline constexpr std::uint16_t kAbiMinor = 0;
 inline constexpr std::uint64_t kFeaturesKnown = 0;  // feat_required bits this build understands
 inline constexpr std::uint64_t kFeatureTsc = 1;     // feat_optional: clients may read time by TSC

@@ -57,7 +57,7 @@ std::uint64_t breaker_bytes_in_use(const View& view, std::uint64_t c) {
     part(b.span_ring, ring_bytes(kMinSpanCells));
     part(b.probe_cells, b.numbers.probes * sizeof(Word16));
     part(b.user_records, b.users * sizeof(BreakerUser));
-    if (b.kind != kBreakerNamed) part(b.instance, sizeof(BreakerInstance));
+    if (b.kind != kNamedEntry) part(b.instance, sizeof(PatternPlace));
     part(b.hanging_cells, std::uint64_t{b.hanging_count} * sizeof(Word16));
   }
   return (end + kCacheLine - 1) / kCacheLine * kCacheLine;

@@ -15,10 +15,9 @@ const BulkheadConfig& config_of(const View& view, std::uint64_t c, std::uint32_t
                                                  view.image_bulkheads_offset)[index];
 }
 
-std::uint32_t total_of(const Extent (&extents)[kExtents]) noexcept {
-  std::uint32_t total = 0;
-  for (const Extent& extent : extents) total += extent.count;
-  return total;
+/// One that was taken out comes along while somebody is still in.
+bool comes_along(const View& view, const BulkheadConfig& config) noexcept {
+  return config.used != 0 || !nobody_is_in(view, config);
 }
 
 /// All of one bulkhead's in one run from `next` on.
@@ -27,6 +26,15 @@ void lay_out(Extent (&extents)[kExtents], std::uint32_t& next) noexcept {
   for (Extent& extent : extents) extent = {};
   if (total != 0) extents[0] = {next, total};
   next += total;
+}
+
+/// Word by word: somebody may make a bulkhead just now.
+PatternPlace copy_of(PatternPlace& place) noexcept {
+  PatternPlace out{};
+  out.identity = load16(&place.identity);
+  out.create = load16(&place.create);
+  for (std::size_t i = 0; i < std::size(out.name); ++i) out.name[i] = load16(&place.name[i]);
+  return out;
 }
 
 void copy_counters(const View& from, const View& to, std::uint32_t index) noexcept {
@@ -51,7 +59,7 @@ Result<void> check_bulkheads_fit(const View& from, const View& to) {
   std::uint64_t last = 0, cells = 0, records = 0;
   for (std::uint32_t i = 0; i < from.bulkhead_count; ++i) {
     const BulkheadConfig& config = config_of(from, c, i);
-    if (config.used == 0) continue;
+    if (!comes_along(from, config)) continue;
     last = i + 1;
     cells += total_of(config.cells);
     records += total_of(config.records);
@@ -82,6 +90,7 @@ void copy_bulkhead_settings(const View& from, const View& to, std::uint8_t* imag
               many * sizeof(NameRecord));
   std::uint32_t cells = 0, records = 0;
   for (std::uint32_t i = 0; i < many; ++i) {
+    if (!comes_along(from, configs[i])) configs[i] = emptied(configs[i]);
     lay_out(configs[i].cells, cells);
     lay_out(configs[i].records, records);
   }
@@ -95,12 +104,14 @@ void copy_bulkheads(const View& from, const View& to) noexcept {
     head.line = std::uint64_t{arrivals} << 32 | arrivals;
     head.next = old.next;
     head.holding = load16(&from.bulkheads[i].holding);
+    head.place = copy_of(from.bulkheads[i].place);
     copy_counters(from, to, i);
     BulkheadParts source, target;
     source.view = &from;
     source.config = config_of(from, from.current(), i);
-    if (source.config.used == 0 || !read_parts(to, i, target)) continue;
-    for (std::uint32_t cell = 0; cell < target.cells; ++cell) {
+    if (!read_parts_left(to, {i, 0}, target)) continue;
+    const std::uint32_t cells = std::min(target.cells, total_of(source.config.cells));
+    for (std::uint32_t cell = 0; cell < cells; ++cell) {
       const std::uint64_t value = load_cell(source.cell(cell));
       if (state_of_cell(value) != PlaceState::Held) continue;
       *target.cell(cell) = value;

@@ -154,6 +154,15 @@ void Publisher::guards_committed() {
   if (wanted_bulkheads_) bulkheads_.committed(*wanted_bulkheads_);
 }
 
+Result<PublishReport> Publisher::make_room(UnusedPlaces places) {
+  breakers_.give_up(std::move(places.breakers));
+  bulkheads_.give_up(std::move(places.bulkheads));
+  auto report = renew();
+  breakers_.give_up({});
+  bulkheads_.give_up({});
+  return report;
+}
+
 Result<void> Publisher::check(const std::vector<rule::LimitSettings>& limits) const {
   if (limits.size() > view_.limit_count) {
     return Error{Errc::InvalidArgument,

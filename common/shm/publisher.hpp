@@ -102,6 +102,9 @@ class Publisher {
   /// Publishes the settings in force once more: new calendar edges, overrides that ended. Busy as
   /// publish(). Nothing to do: publishes nothing.
   Result<PublishReport> renew() { return publish(settings_, config_hash_); }
+  /// renew(), and these places of patterns are free for other names, where they still rest. Busy:
+  /// nothing was given up.
+  Result<PublishReport> make_room(UnusedPlaces places);
   /// Segment time from which renew() has edges to write; kNeverNs without calendars.
   std::int64_t renew_at() const noexcept;
 

@@ -80,7 +80,6 @@ std::string check_shared(const Verifier& v, bool cells) {
   std::vector<Extent> all;
   for (std::uint32_t i = 0; i < v.view.bulkhead_count; ++i) {
     const BulkheadConfig& c = config_of(v, i);
-    if (read_once(c.used) == 0) continue;
     for (const Extent& run : cells ? c.cells : c.records) {
       if (run.count != 0) all.push_back(run);
     }

@@ -97,7 +97,7 @@ TEST_F(BreakerPatternTest, AnExactNameBeatsAPatternAndTheLongerPatternTheShorter
   EXPECT_EQ(name_of(resolve("bank-north").ref), "bank-north");
   shm::BreakerInfo info;
   shm::read_breaker(view(), resolve("bank-north").ref.index, info);
-  EXPECT_EQ(info.kind, shm::kBreakerNamed);
+  EXPECT_EQ(info.kind, shm::kNamedEntry);
   for (const char* name : {"bank-sun", "bank-sea", "bank-sky"}) resolve(name);
   EXPECT_TRUE(resolve("bank-sky").shared);           // the longer one's two places are taken ...
   EXPECT_FALSE(resolve("bank-moon").shared);         // ... and none of the shorter one's
@@ -138,8 +138,9 @@ TEST_F(BreakerPatternTest, WhatCannotFitOrBeToldApartIsRefusedWithTheRemedy) {
     const auto done = world->publisher().publish({}, 0);
     return done ? std::string{} : done.error().text();
   };
-  EXPECT_NE(refusal({bank(24)}).find("25 breakers, but memory was reserved for 24"),
-            std::string::npos);
+  EXPECT_EQ(refusal({bank(24)}),
+            "25 breakers ('bank-*' takes 25: its max-instances and one), but memory was reserved "
+            "for 24; set capacity.breakers to at least 25 and restart");
   BreakerSettings other = bank(2);
   other.name = "*k-one";
   EXPECT_NE(refusal({bank(2), other}).find("stands for the same names and is as long"),

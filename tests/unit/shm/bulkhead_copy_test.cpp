@@ -33,6 +33,50 @@ class Successor {
   std::unique_ptr<shm::Segment> segment_;
 };
 
+TEST(BulkheadCopy, OneThatWasTakenOutComesAlongWithItsHolders) {
+  BulkheadWorld w(waiting_bulkhead(3), 4, {.bulkhead_cells = 32, .waiters = 32});
+  const shm::BulkheadRef before = w.ref();
+  const BulkheadEntry held = w.enter(0);
+  w.world().publisher().set_bulkheads({});
+  ASSERT_TRUE(w.world().publisher().publish({}, 0).ok());
+  Successor next(w, 8);
+  ASSERT_TRUE(next.fits.ok()) << next.fits.error().text();
+  shm::Publisher publisher(next.view());
+  publisher.set_bulkheads({waiting_bulkhead(3)});
+  ASSERT_TRUE(publisher.publish({}, 0).ok());
+
+  const shm::BulkheadRef ref = shm::find_bulkhead(next.view(), "b");
+  shm::BulkheadInfo info;
+  ASSERT_TRUE(shm::read_bulkhead(next.view(), ref.index, info));
+  EXPECT_EQ(info.in_use, 1U);
+  EXPECT_EQ(shm::leave_bulkhead(next.view(), before, w.caller(0), held.place),
+            shm::Left::Returned);
+  ASSERT_TRUE(shm::read_bulkhead(next.view(), ref.index, info));
+  EXPECT_EQ(info.in_use, 0U);
+}
+
+TEST(BulkheadCopy, InstancesOfAPatternGoOverWithTheirNames) {
+  rule::BulkheadSettings pattern = waiting_bulkhead(2);
+  pattern.name = "b*";
+  pattern.max_instances = 2;
+  BulkheadWorld w(pattern, 4, {.bulkheads = 3, .bulkhead_cells = 32, .waiters = 40});
+  const shm::BulkheadRef made = shm::resolve_bulkhead(w.view(), "bank", {}).ref;
+  const BulkheadEntry held = shm::enter_bulkhead(w.view(), made, w.caller(0));
+  ASSERT_TRUE(held.granted);
+  Successor next(w, 8);
+  ASSERT_TRUE(next.fits.ok()) << next.fits.error().text();
+
+  const shm::BulkheadRef there = shm::find_bulkhead(next.view(), "bank");
+  EXPECT_EQ(there.index, made.index);
+  EXPECT_EQ(there.incarnation, made.incarnation);
+  shm::BulkheadInfo info;
+  ASSERT_TRUE(shm::read_bulkhead(next.view(), there.index, info));
+  EXPECT_STREQ(info.name, "bank");
+  EXPECT_EQ(info.in_use, 1U);
+  EXPECT_FALSE(shm::resolve_bulkhead(next.view(), "back", {}).shared);
+  EXPECT_TRUE(shm::resolve_bulkhead(next.view(), "bass", {}).shared);
+}
+
 TEST(BulkheadCopy, HeldPlacesGoOverUnderTheirNumbers) {
   BulkheadWorld w(waiting_bulkhead(3), 4, {.bulkhead_cells = 32, .waiters = 32});
   const BulkheadEntry first = w.enter(0), second = w.enter(1), third = w.enter(2);

@@ -78,20 +78,67 @@ TEST(BulkheadReload, AGrownBulkheadKeepsWhatIsHeldAlsoBehindAnother) {
   EXPECT_EQ(w.in_use(), 0U);
 }
 
-TEST(BulkheadReload, ARemovedOneIsGoneAndItsNameComesBackEmpty) {
-  BulkheadWorld w(bulkhead_of(), 4, {.bulkheads = 2, .bulkhead_cells = 8});
+TEST(BulkheadReload, ARemovedOneIsGoneAndComesBackWithThoseWhoAreStillIn) {
+  BulkheadWorld w(bulkhead_of({2, 0, 8, 0}), 4, {.bulkheads = 2, .bulkhead_cells = 8});
   const shm::BulkheadRef before = w.ref();
-  const BulkheadEntry held = w.enter(0);
+  const BulkheadEntry held = w.enter(0), left = w.enter(1);
   w.world().publisher().set_bulkheads({});
   ASSERT_TRUE(w.world().publisher().publish({}, 0).ok());
   EXPECT_EQ(w.ref().index, shm::kNoLine);
   EXPECT_EQ(shm::enter_bulkhead(w.view(), before, w.caller()).reason, Reason::Degraded);
-  EXPECT_EQ(shm::leave_bulkhead(w.view(), before, w.caller(), held.place), Left::Nothing);
+  EXPECT_EQ(shm::leave_bulkhead(w.view(), before, w.caller(1), left.place), Left::Returned);
+  EXPECT_EQ(shm::leave_bulkhead(w.view(), before, w.caller(1), left.place), Left::Nothing);
 
-  w.publish(bulkhead_of());
+  w.publish(bulkhead_of({2, 0, 8, 0}));
   EXPECT_EQ(w.ref().index, before.index);
   EXPECT_NE(w.ref().incarnation, before.incarnation);
-  EXPECT_EQ(w.in_use(), 0U);
+  EXPECT_EQ(w.in_use(), 1U);
+  EXPECT_TRUE(w.enter(2).granted);
+  EXPECT_FALSE(w.enter(3).granted);                  // two are in: not one more
+  EXPECT_EQ(shm::leave_bulkhead(w.view(), before, w.caller(0), held.place), Left::Returned);
+  EXPECT_TRUE(w.enter(3).granted);
+  EXPECT_TRUE(w.world().verify().empty()) << w.world().verify();
+}
+
+TEST(BulkheadReload, PlacesOfARemovedOneGoToOthersWhenAllHaveLeft) {
+  rule::BulkheadSettings other = bulkhead_of({4, 0, 8, 0});
+  other.name = "other";
+  BulkheadWorld w(bulkhead_of({5, 0, 8, 0}), 4, {.bulkheads = 2, .bulkhead_cells = 8});
+  const shm::BulkheadRef before = w.ref();
+  const BulkheadEntry held = w.enter(0), dead = w.enter(1);
+  ASSERT_TRUE(held.granted && dead.granted);
+  const auto publish_other = [&] {
+    w.world().publisher().set_bulkheads({other});
+    return w.world().publisher().publish({}, 0);
+  };
+  EXPECT_EQ(publish_other().error().code(), Errc::Busy);
+  w.world().publisher().set_bulkheads({});
+  ASSERT_TRUE(w.world().publisher().publish({}, 0).ok());
+  w.pass(shm::kBulkheadRestNs);
+  EXPECT_EQ(publish_other().error().code(), Errc::Busy);     // one of them is still in
+  w.kill(1);
+  EXPECT_TRUE(shm::bulkhead_needs_tick(w.view(), before.index));
+  EXPECT_EQ(shm::tick_bulkhead(w.view(), before.index, {}).reclaimed, 1U);
+  EXPECT_EQ(shm::leave_bulkhead(w.view(), before, w.caller(0), held.place), Left::Returned);
+  EXPECT_FALSE(shm::bulkhead_needs_tick(w.view(), before.index));
+
+  ASSERT_TRUE(publish_other().ok());
+  EXPECT_TRUE(w.world().verify().empty()) << w.world().verify();
+}
+
+TEST(BulkheadReload, WhoStandsInLineOfARemovedOneLeavesItBehindEmpty) {
+  BulkheadWorld w(waiting_bulkhead(1), 4, {.bulkheads = 2, .bulkhead_cells = 8});
+  const shm::BulkheadRef before = w.ref();
+  const BulkheadEntry held = w.enter(0);
+  const auto waiting = w.join(1);
+  w.world().publisher().set_bulkheads({});
+  ASSERT_TRUE(w.world().publisher().publish({}, 0).ok());
+  EXPECT_EQ(shm::poll_line(w.view(), before, w.caller(1), waiting.wait).state, State::Gone);
+
+  w.publish(waiting_bulkhead(1));
+  EXPECT_EQ(w.info().waiting, 0U);
+  EXPECT_EQ(shm::leave_bulkhead(w.view(), before, w.caller(0), held.place), Left::Returned);
+  EXPECT_TRUE(w.enter(2).granted);
 }
 
 TEST(BulkheadReload, MoreThanFitsNamesTheSetting) {
