@@ -219,17 +219,11 @@ void Reader::store_rows(const Record& record, const Target& target, Values& valu
 }
 
 bool Reader::claim_name(std::string_view section, const Child& named) {
-  if (section == "breakers" && rule::is_pattern_name(named.name)) return true;
-  if (section == "breakers" && named.name.find('*') != std::string::npos) {
+  if (section != "limits" && rule::is_pattern_name(named.name)) return true;
+  if (section != "limits" && named.name.find('*') != std::string::npos) {
     fail(named.key, named.path,
          "a pattern is a name with one * in it, such as \"bank-*\": beside the * a letter, digit "
          "or one of . _ : -, 63 characters at most, the first a letter, a digit or the *");
-    return false;
-  }
-  if (section != "limits" && named.name.find('*') != std::string::npos) {
-    const std::string many(section);
-    fail(named.key, named.path, "patterns make no " + many + " in this version; name each " +
-                                    many.substr(0, many.size() - 1));
     return false;
   }
   if (auto name = parse_name(named.name); !name) {

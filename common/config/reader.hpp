@@ -123,6 +123,11 @@ class Reader {
                   const Target& target);
   void check_patterns(const std::vector<Block>& blocks);
 
+  // Names of classes, and what only patterns have (reader_class.cpp).
+  static std::string doubt_of_class(std::string_view name);
+  void check_classes(const Block& block);
+  void check_instances(const Block& block, const MergedRows& merged);
+
   // Breakers (reader_breaker.cpp) and bulkheads (reader_bulkhead.cpp).
   void read_breakers(const Child& section);
   void read_breaker(const Block& block, const std::vector<Block>& blocks);

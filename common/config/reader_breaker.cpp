@@ -33,8 +33,10 @@ void Reader::read_breakers(const Child& section) {
 void Reader::read_breaker(const Block& block, const std::vector<Block>& blocks) {
   const std::size_t errors = errors_.size();
   const auto merged = merge(block, blocks);
+  check_classes(block);
   if (!merged) return;
   if (is_abstract(block)) return;
+  check_instances(block, *merged);
   const BreakerPreset preset = preset_of(*merged);
   BreakerSettings settings = rule::preset(preset);
   settings.name = block.name;
@@ -157,9 +159,6 @@ void Reader::check_breaker(const Block& block, const MergedRows& merged,
     note("minimum-number-of-calls", std::to_string(settings.minimum_calls) +
                                         " is above the window of " + std::to_string(minimum) +
                                         " calls; cut to it");
-  }
-  if (rule::is_pattern(settings) && merged.contains(row("idle"))) {
-    note("idle", "has no effect in this version: an instance stays as long as its pattern");
   }
   if (const std::string remark = rule::remark(settings); !remark.empty()) {
     notes_.push_back({block.record.key, path, remark});

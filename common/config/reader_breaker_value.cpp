@@ -123,6 +123,9 @@ std::optional<Parsed> Reader::read_classes(const Key& key, const std::string& pa
       fail(item.kind == Node::Kind::Null ? node.place : item.place, item_path,
            "a class is wanted here, 1..255 bytes; write one such as timeout or http-5xx");
       good = false;
+    } else if (std::string doubt = doubt_of_class(*text); !doubt.empty()) {
+      fail(item.place, item_path, in_quotes(*text) + " " + doubt);
+      good = false;
     } else {
       parsed.words.push_back(std::move(*text));
     }

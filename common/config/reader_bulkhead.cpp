@@ -15,6 +15,7 @@ void Reader::read_bulkheads(const Child& section) {
 }
 
 void Reader::read_bulkhead(const Block& block, const MergedRows& merged) {
+  check_instances(block, merged);
   auto preset = rule::BulkheadPreset::Resilience4j;
   if (const auto written = merged.find(find_key(kBulkheadBlock, "preset"));
       written != merged.end()) {

@@ -17,6 +17,47 @@ constexpr std::uint64_t kOverridesPerPattern = 16;   // and of the others one in
 constexpr std::size_t kMaxCalendars = 64;
 constexpr std::size_t kMaxCompared = 1024;  // sets of windows of one limit; bounds the time
 
+/// What all blocks of a section take of one thing that the memory reserves.
+struct Need {
+  std::uint64_t all = 0;
+  std::string widest;                  ///< the pattern that takes most; empty: there is none
+  std::uint64_t widest_takes = 0, instances = 0, each = 0;
+
+  /// Why it is too much, and what to set. Empty: it fits.
+  std::string beyond(std::uint64_t room, const std::string& what, const std::string& key) const {
+    if (all <= room) return {};
+    std::string text = std::to_string(all) + " " + what + " do not fit capacity." + key +
+                       ", which is " + std::to_string(room);
+    std::string smaller;
+    if (!widest.empty()) {
+      text += ": '" + widest + "' takes " + std::to_string(widest_takes) +
+              ", its max-instances of " + std::to_string(instances) + " and one";
+      if (each > 1) text += ", " + std::to_string(each) + " each";
+      const std::uint64_t others = all - instances * each;
+      smaller = others + each <= room
+                    ? ", or its max-instances to at most " + std::to_string((room - others) / each)
+                    : ", or smaller max-instances and fewer " + what;
+    }
+    return text + "; set capacity." + key + " to at least " + std::to_string(all) + smaller;
+  }
+};
+
+template <class Settings, class Each>
+Need needed(const std::vector<Settings>& blocks, Each each) {
+  Need need;
+  for (const Settings& one : blocks) {
+    const std::uint64_t instances = rule::is_pattern(one) ? one.max_instances : 0;
+    const std::uint64_t takes = (instances + 1) * each(one);
+    need.all += takes;
+    if (instances == 0 || takes <= need.widest_takes) continue;
+    need.widest = one.name;
+    need.widest_takes = takes;
+    need.instances = instances;
+    need.each = each(one);
+  }
+  return need;
+}
+
 }  // namespace
 
 void Reader::check_limit(const rule::LimitSettings& limit, const std::string& path,
@@ -132,54 +173,29 @@ void Reader::check_rules() {
 }
 
 void Reader::check_breakers() {
-  std::uint64_t instances = 0;
-  const rule::BreakerSettings* widest = nullptr;
-  for (const rule::BreakerSettings& one : config_.breakers) {
-    const bool pattern = rule::is_pattern(one);
-    instances += pattern ? std::uint64_t{one.max_instances} + 1 : 1;
-    if (pattern && (widest == nullptr || one.max_instances > widest->max_instances)) widest = &one;
+  const Need need = needed(config_.breakers, [](const auto&) { return std::uint64_t{1}; });
+  if (config_.find_value("capacity.breakers") == nullptr) return;
+  if (const std::string text = need.beyond(config_.capacity.breakers, "breakers", "breakers");
+      !text.empty()) {
+    fail(breakers_place_, "breakers", text);
   }
-  const std::uint64_t room = config_.capacity.breakers;
-  if (config_.find_value("capacity.breakers") == nullptr ||
-      instances <= room) {
-    return;
-  }
-  const std::string count = std::to_string(instances);
-  std::string text = count + " breakers do not fit capacity.breakers, which is " +
-                     std::to_string(room);
-  std::string smaller;
-  if (widest != nullptr) {
-    const std::uint64_t most = widest->max_instances;
-    text += ": '" + widest->name + "' takes " + std::to_string(most + 1) +
-            ", its max-instances of " + std::to_string(most) + " and one";
-    const std::uint64_t others = instances - most;
-    smaller = others < room
-                  ? ", or its max-instances to at most " + std::to_string(room - others)
-                  : ", or smaller max-instances and fewer breakers";
-  }
-  fail(breakers_place_, "breakers",
-       text + "; set capacity.breakers to at least " + count + smaller);
 }
 
 void Reader::check_bulkheads() {
-  std::uint64_t places = 0;
-  std::uint64_t waiting = 0;
-  for (const rule::BulkheadSettings& bulkhead : config_.bulkheads) {
-    places += bulkhead.max_concurrent;
-    waiting += bulkhead.max_wait_ns == 0 ? 0 : bulkhead.max_waiting;
-  }
-  const auto fit = [&](std::uint64_t needed, std::uint64_t room, const std::string& what,
-                       const std::string& key) {
-    if (needed <= room || config_.find_value("capacity." + key) == nullptr) return;
-    fail(bulkheads_place_, "bulkheads",
-         std::to_string(needed) + " " + what +
-             " do not fit capacity." + key + ", which is " + std::to_string(room) +
-             "; set capacity." + key + " to at least " +
-             std::to_string(needed));
+  const auto fit = [&](std::uint64_t room, const std::string& what, const std::string& key,
+                       auto each) {
+    if (config_.find_value("capacity." + key) == nullptr) return;
+    const std::string text = needed(config_.bulkheads, each).beyond(room, what, key);
+    if (!text.empty()) fail(bulkheads_place_, "bulkheads", text);
   };
-  fit(config_.bulkheads.size(), config_.capacity.bulkheads, "bulkheads", "bulkheads");
-  fit(places, config_.capacity.bulkhead_cells, "places of bulkheads", "bulkhead-cells");
-  fit(waiting, config_.capacity.waiters, "calls in line at bulkheads", "waiters");
+  using Settings = rule::BulkheadSettings;
+  fit(config_.capacity.bulkheads, "bulkheads", "bulkheads",
+      [](const Settings&) { return std::uint64_t{1}; });
+  fit(config_.capacity.bulkhead_cells, "places of bulkheads", "bulkhead-cells",
+      [](const Settings& one) { return std::uint64_t{one.max_concurrent}; });
+  fit(config_.capacity.waiters, "calls in line at bulkheads", "waiters", [](const Settings& one) {
+    return std::uint64_t{one.max_wait_ns == 0 ? 0 : one.max_waiting};
+  });
 }
 
 void Reader::check_listen() {

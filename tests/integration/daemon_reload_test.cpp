@@ -125,17 +125,6 @@ TEST_F(Reload, ADryOneTellsItsDiffToWhoAskedAndNotToTheLog) {
   EXPECT_EQ(daemon_->log().find("20/s"), std::string::npos) << daemon_->log();
 }
 
-TEST_F(Reload, WhatIsNotInThisVersionIsRefusedBeforePublication) {
-  place_.write_config("limits: { api: { rate: 10/s } }\n"
-                      "bulkheads:\n  \"bank-*\": { max-concurrent-calls: 3 }\n");
-  const wire::SteerAnswer answer = reload();
-  EXPECT_EQ(answer.code, wire::kSteerInvalid);
-  EXPECT_NE(answer.text.find("cutwater.yaml:3:3: bulkheads.bank-*: patterns make no bulkheads in "
-                             "this version; name each bulkhead"),
-            std::string::npos)
-      << answer.text;
-}
-
 TEST_F(Reload, APatternThatIsNoneOrDoesNotFitIsRefusedWithItsRemedy) {
   const std::string limits = "limits: { api: { rate: 10/s } }\n";
   place_.write_config(limits + "breakers: { \"a*b*\": {} }\n");

@@ -165,6 +165,37 @@ TEST(Breakers, APeersWordElsewhereIsRefusedWithOurs) {
             "one");
 }
 
+TEST(Breakers, AClassThatOnlyLooksLikeOneOfOursIsRefused) {
+  EXPECT_EQ(breaker_errors("{ record: [timout, http-50x, errno:ECONREFUSED], "
+                           "ignore: [Connect, grpc:unavailable] }"),
+            (Lines{"cutwater.yaml:2:17: breakers.x.record[0]: \"timout\" is no class; did you mean "
+                   "'timeout'? A class of a program's own needs a name farther from ours",
+                   "cutwater.yaml:2:25: breakers.x.record[1]: \"http-50x\" is no class: write "
+                   "http-400 .. http-599, http-4xx or http-5xx",
+                   "cutwater.yaml:2:35: breakers.x.record[2]: \"errno:ECONREFUSED\" is no name of "
+                   "an errno; did you mean 'errno:ECONNREFUSED'?",
+                   "cutwater.yaml:2:64: breakers.x.ignore[0]: \"Connect\" is no class; did you "
+                   "mean 'connect'? A class of a program's own needs a name farther from ours",
+                   "cutwater.yaml:2:73: breakers.x.ignore[1]: \"grpc:unavailable\" is no status "
+                   "of gRPC; did you mean 'grpc:UNAVAILABLE'?"}));
+  EXPECT_EQ(breaker("{ record: [timeout, http-503, http-5xx, errno:EIO, grpc:ABORTED, dns, "
+                    "org.bank.Busy, invalid-upi, rest] }").record.size(), 9U);
+}
+
+TEST(Breakers, OneClassStandsInOneList) {
+  EXPECT_EQ(breaker_errors("{ record: [timeout, dns], ignore-exceptions: [local, dns] }"),
+            Lines{"cutwater.yaml:2:59: breakers.x.ignore-exceptions[1]: \"dns\" is recorded as "
+                  "well (2:26), and ignore would win; keep it in one list"});
+}
+
+TEST(Breakers, OnlyAPatternHasInstances) {
+  EXPECT_EQ(breaker_errors("{ max-instances: 5 }"),
+            Lines{"cutwater.yaml:2:8: breakers.x.max-instances: is about the instances of a "
+                  "pattern, and \"x\" is one name; leave it out, or write a pattern such as "
+                  "\"x-*\""});
+  EXPECT_EQ(breaker_errors("{ idle: 5m }").size(), 1U);
+}
+
 TEST(Breakers, TheExamplesOfRefusals) {
   std::string text(25, '\n');
   text += "breakers:\n  fraudCheck:\n";

@@ -74,10 +74,38 @@ TEST(Bulkheads, FitTheirCapacities) {
                    "capacity.waiters, which is 1024; set capacity.waiters to at least 1040"}));
 }
 
-TEST(Bulkheads, PatternsMakeNone) {
-  EXPECT_EQ(errors_of("bulkheads:\n  \"a-*\": { max-instances: 5, idle: 1m }\n"),
-            Lines{"cutwater.yaml:2:3: bulkheads.a-*: patterns make no bulkheads in this version; "
-                  "name each bulkhead"});
+TEST(Bulkheads, APatternTakesItsInstancesAndOne) {
+  const LoadOutcome outcome = load(
+      "bulkheads:\n  \"a-*\": { max-concurrent-calls: 3, max-instances: 5, idle: 1m }\n");
+  ASSERT_TRUE(outcome.ok()) << outcome.report();
+  const rule::BulkheadSettings& pattern = outcome.config->bulkheads.at(0);
+  EXPECT_EQ(pattern.name, "a-*");
+  EXPECT_EQ(pattern.max_instances, 5U);
+  EXPECT_EQ(pattern.idle_ns, 60'000'000'000U);
+  EXPECT_EQ(errors_of("bulkheads: { \"a-*\": { max-concurrent-calls: 100 } }"),
+            (Lines{"cutwater.yaml:1:1: bulkheads: 65 bulkheads do not fit capacity.bulkheads, "
+                   "which is 64: 'a-*' takes 65, its max-instances of 64 and one; set "
+                   "capacity.bulkheads to at least 65, or its max-instances to at most 63",
+                   "cutwater.yaml:1:1: bulkheads: 6500 places of bulkheads do not fit "
+                   "capacity.bulkhead-cells, which is 4096: 'a-*' takes 6500, its max-instances "
+                   "of 64 and one, 100 each; set capacity.bulkhead-cells to at least 6500, or its "
+                   "max-instances to at most 39"}));
+  EXPECT_EQ(errors_of("bulkheads: { \"a*b*\": {} }"),
+            Lines{"cutwater.yaml:1:14: bulkheads.a*b*: a pattern is a name with one * in it, such "
+                  "as \"bank-*\": beside the * a letter, digit or one of . _ : -, 63 characters "
+                  "at most, the first a letter, a digit or the *"});
+}
+
+TEST(Bulkheads, OnlyAPatternHasInstances) {
+  EXPECT_EQ(errors_of("bulkheads:\n  a: { max-instances: 5, idle: 1m }\n"),
+            (Lines{"cutwater.yaml:2:8: bulkheads.a.max-instances: is about the instances of a "
+                   "pattern, and \"a\" is one name; leave it out, or write a pattern such as "
+                   "\"a-*\"",
+                   "cutwater.yaml:2:26: bulkheads.a.idle: is about the instances of a pattern, "
+                   "and \"a\" is one name; leave it out, or write a pattern such as \"a-*\""}));
+  EXPECT_TRUE(load("bulkheads:\n  base: { abstract: true, idle: 1m }\n"
+                   "  a: { base-config: base }\n  \"a-*\": { base-config: base, "
+                   "max-instances: 2 }\n").ok());
 }
 
 TEST(Bulkheads, ForeverIsNoted) {
