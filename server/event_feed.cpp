@@ -61,7 +61,9 @@ wire::EventRow event_row(const shm::View& view, const shm::Event& event) {
   out.data.set("event", shm::name_of(event.kind));
   out.data.set("object", event.object);
   if (event.text[0] != 0) out.data.set("text", std::string(event.text));
-  if (std::string name = rows::subject_of(view, event); wire::is_name(name)) {
+  // The breaker of a pattern's own is named like the pattern.
+  if (std::string name = rows::subject_of(view, event);
+      wire::is_name(name) || wire::is_pattern_name(name)) {
     out.name = std::move(name);
     if (event.kind == shm::EventKind::BreakerMoved) {
       out.data.set("from", word_of(event.from));

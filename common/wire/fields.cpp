@@ -186,6 +186,14 @@ void FieldReader::subject_or_nil(std::string_view field, std::optional<std::stri
   else refuse(field, kSubjectForm, text ? "another string" : shown(*token));
 }
 
+void FieldReader::subject_or_empty(std::string_view field, std::string& value) {
+  const Token* token = next(field);
+  if (token == nullptr) return;
+  const bool text = token->kind == Value::Kind::String;
+  if (text && is_pattern_name(token->text)) value = token->text;
+  else take_name(*token, field, value, true);
+}
+
 std::optional<std::string_view> FieldReader::take_bytes(std::string_view field, std::size_t most,
                                                         std::string_view or_nil) {
   const Token* token = next(field);
@@ -340,12 +348,17 @@ void FieldWriter::name_or_nil(std::string_view field, const std::optional<std::s
   put_nil(out_);
 }
 
+void FieldWriter::subject_or_empty(std::string_view field, std::string_view value) {
+  if (!is_pattern_name(value)) return name_or_empty(field, value);
+  if (fault_) return;
+  ++elements_[open_];
+  put_string(out_, value);
+}
+
 void FieldWriter::subject_or_nil(std::string_view field, const std::optional<std::string>& value) {
   if (!value || is_name(*value)) return name_or_nil(field, value);
-  if (fault_) return;
-  if (!is_pattern_name(*value)) return refuse(field, kSubjectForm, "another string");
-  ++elements_[open_];
-  put_string(out_, *value);
+  if (is_pattern_name(*value)) return subject_or_empty(field, *value);
+  if (!fault_) refuse(field, kSubjectForm, "another string");
 }
 
 void FieldWriter::key(std::string_view field, std::string_view value) {

@@ -19,7 +19,7 @@
 //   told(f, v, most)       a text for people: any length in reading, cut in writing
 //   cut_text(f, v, most)   the same, but reading takes at most `most` bytes
 //   name, name_or_empty, name_or_nil    is_name()
-//   subject_or_nil(f, v)   is_name() or is_pattern_name()
+//   subject_or_nil, subject_or_empty  is_name() or is_pattern_name()
 //   key(f, v)              binary, or a str read as its bytes; at most kMaxKey
 //   item_key(f, v)         the same, but reading takes any length: the item gets its own error
 //   binary(f, v, most), id(f, v, form)
@@ -112,6 +112,7 @@ class FieldReader : public FieldPlace {
   }
   void name(std::string_view field, std::string& value);
   void name_or_empty(std::string_view field, std::string& value);
+  void subject_or_empty(std::string_view field, std::string& value);
   void name_or_nil(std::string_view field, std::optional<std::string>& value);
   void subject_or_nil(std::string_view field, std::optional<std::string>& value);
   void key(std::string_view field, std::string& value);
@@ -191,6 +192,7 @@ class FieldWriter : public FieldPlace {
   }
   void name(std::string_view field, std::string_view value);
   void name_or_empty(std::string_view field, std::string_view value);
+  void subject_or_empty(std::string_view field, std::string_view value);
   void name_or_nil(std::string_view field, const std::optional<std::string>& value);
   void subject_or_nil(std::string_view field, const std::optional<std::string>& value);
   void key(std::string_view field, std::string_view value);

@@ -115,7 +115,8 @@ constexpr FieldRow kWatchAnswer[] = {
 constexpr FieldRow kEvent[] = {
     {"watch", "u32", "as answered"},
     {"events", "[[seq, clock_ns, kind, name, epoch, data], ...0..256]",
-     "seq u64, clock_ns u64, kind u32: one bit of WATCH, name str or empty, epoch u64, data map"},
+     "seq u64, clock_ns u64, kind u32: one bit of WATCH, name str (a name or a pattern's) or "
+     "empty, epoch u64, data map"},
     {"missed", "u64", "events before these that were coalesced or dropped"},
 };
 constexpr FieldRow kRead[] = {

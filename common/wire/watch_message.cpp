@@ -25,7 +25,7 @@ constexpr auto kEvent = [](auto& io, auto& m) {
       in.number("seq", event.seq);
       in.number("clock_ns", event.clock_ns);
       in.number("kind", event.kind);
-      in.name_or_empty("name", event.name);
+      in.subject_or_empty("name", event.name);
       in.number("epoch", event.epoch);
       in.map("data", event.data);
     });

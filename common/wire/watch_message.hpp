@@ -47,7 +47,7 @@ struct EventRow {
   std::uint64_t seq = 0;
   std::uint64_t clock_ns = 0;   ///< the segment's clock
   std::uint32_t kind = 0;
-  std::string name;             ///< a name, or "" when it is about none
+  std::string name;             ///< a name or a pattern's; "" when it is about none
   std::uint64_t epoch = 0;      ///< of a breaker: a transition is shown once per (name, epoch)
   Value data = Value(Value::Map{});
   bool operator==(const EventRow&) const = default;

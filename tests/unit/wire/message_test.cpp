@@ -8,6 +8,7 @@
 
 #include "unit/wire/both_ways.hpp"
 #include "wire/enter_message.hpp"
+#include "wire/watch_message.hpp"
 
 namespace cutwater::wire {
 namespace {
@@ -242,6 +243,14 @@ TEST(Messages, APatternIsNamedWhereABreakerIsLookedAtOrSteeredAndNowhereElse) {
     const Value::Array fields{"breaker", name, Value(), Value::binary(""), 1};
     EXPECT_FALSE(decode<Read>(encode_value(fields).value())) << name;
   }
+  Event event;
+  event.events.resize(1);
+  for (const char* name : {"", "bank", "bank-*"}) {
+    event.events[0].name = name;
+    EXPECT_EQ(decode<Event>(encode(event).value())->events[0].name, name);
+  }
+  event.events[0].name = "bank-*-*";
+  EXPECT_FALSE(encode(event));
   EXPECT_FALSE(is_pattern_name("plain"));
   Enter enter;
   enter.breaker = "bank-*";
