@@ -116,6 +116,7 @@ class Acts {
   void write_anew();
   void end_act(const Act& act, const std::string& who, Done done);
   void end_breaker_act(const Act& act, const std::string& who, Done done);
+  std::string shared_text(const std::string& breaker, shm::BreakerRef own) const;
   void hold_breaker(const BreakerAct& act, shm::BreakerRef ref, Done done);
   void free_breaker(const BreakerAct& act, shm::BreakerRef ref, Done done);
   JournalEntry moment_of(const BreakerAct& act);

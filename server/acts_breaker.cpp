@@ -63,7 +63,10 @@ std::string span_text(std::uint64_t for_ns) {
 }  // namespace
 
 void Acts::steer_breaker(const BreakerAct& act, Done done) {
-  const shm::BreakerRef ref = shm::find_breaker(memory_->view(), act.breaker);
+  // Of a pattern it is made now, so that its first caller finds it as it was told to be.
+  const shm::ResolvedBreaker found = shm::resolve_breaker(memory_->view(), act.breaker, {});
+  if (found.shared) return done({wire::kSteerNoRoom, shared_text(act.breaker, found.ref)});
+  const shm::BreakerRef ref = found.ref;
   if (ref.index == shm::kNoLine) {
     const auto row = rows::breaker_row(memory_->view(), act.breaker);
     return done(
@@ -74,6 +77,15 @@ void Acts::steer_breaker(const BreakerAct& act, Done done) {
     hold_breaker(act, ref, std::move(done));
   else
     free_breaker(act, ref, std::move(done));
+}
+
+/// Why an act on a name that shares its pattern's own breaker is none.
+std::string Acts::shared_text(const std::string& breaker, shm::BreakerRef own) const {
+  shm::BreakerInfo info;
+  static_cast<void>(shm::read_breaker(memory_->view(), own.index, info));
+  return fmt::format("'{}' has no breaker of its own: all max-instances of '{}' are in use, and "
+                     "the rest share one; raise max-instances, or steer '{}' for all of them",
+                     breaker, info.name, info.name);
 }
 
 void Acts::hold_breaker(const BreakerAct& by, shm::BreakerRef ref, Done done) {
@@ -186,9 +198,14 @@ void Acts::look_at_breakers(std::size_t at_most) {
     if (act.kind != ActKind::Breaker || (act.until_s != 0 && act.until_s <= now_s)) continue;
     if (looked++ == at_most) break;
     last_looked_ = id;
-    const shm::BreakerRef ref = shm::find_breaker(memory_->view(), act.breaker);
+    // Made where a pattern stands for it: its first caller is to find it as the act says.
+    const shm::ResolvedBreaker found = shm::resolve_breaker(memory_->view(), act.breaker, {});
+    const shm::BreakerRef ref = found.ref;
     shm::BreakerInfo info;
-    if (ref.index == shm::kNoLine || !shm::read_breaker(memory_->view(), ref.index, info)) continue;
+    if (found.shared || ref.index == shm::kNoLine ||
+        !shm::read_breaker(memory_->view(), ref.index, info)) {
+      continue;
+    }
     if (began_anew(info))
       static_cast<void>(reapply(act, ref, now_s));
     else if (info.word.state != act.state)

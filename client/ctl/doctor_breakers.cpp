@@ -131,10 +131,22 @@ void about_classes(const wire::Value& row, const std::string& name, Findings& ou
                  "(cutwater::outcomes().add)"});
 }
 
+/// A pattern whose places are all taken, while further names ask.
+void about_pattern(const wire::Value& row, const char* of, const std::string& name,
+                   Findings& out) {
+  const std::uint64_t beyond = number_at(part(row, "counters"), "beyond_instances");
+  if (beyond == 0) return;
+  out.push_back({false, of,
+                 name + ": " + std::to_string(beyond) +
+                     " times a name found all its max-instances taken and shared its own",
+                 "raise max-instances, or lower idle so that unused names make room sooner"});
+}
+
 void about_bulkhead(const wire::Value& row, Findings& out) {
   const std::string name = escape(text_at(row, "bulkhead"));
   const std::uint64_t limit = number_at(row, "limit"), oldest = number_at(row, "oldest_ns");
   const bool enabled = truth_at(row, "enabled");
+  about_pattern(row, "bulkheads", name, out);
   if (enabled && limit == 0) {
     out.push_back({false, "bulkheads", name + " has no place: it refuses everybody",
                    "max-concurrent-calls above 0"});
@@ -165,7 +177,10 @@ void about_breakers(const Facts& facts, Findings& out) {
     about_probes(row, name, out);
     about_states(row, name, out);
     about_classes(row, name, out);
-    if (never_asked(row)) unasked += (unasked.empty() ? "" : ", ") + name;
+    about_pattern(row, "breakers", name, out);
+    // Of a pattern itself nobody needs to ask: its instances answer.
+    const bool pattern = name.find('*') != std::string::npos;
+    if (!pattern && never_asked(row)) unasked += (unasked.empty() ? "" : ", ") + name;
   }
   if (!unasked.empty()) {
     out.push_back({false, "breakers", "no call was ever reported to: " + unasked,

@@ -76,12 +76,45 @@ TEST(BreakerPattern, ItsOwnBreakerIsSteeredByItsName) {
   EXPECT_EQ(state(), "CLOSED");
 }
 
+TEST(BreakerPattern, AnActOnANameNobodyUsedMakesItsBreakerAndComesBackWithIt) {
+  Instance instance(kYaml);
+  const auto state = [&] {
+    return parse(instance.tool({"breaker", "get", "bank-x", "-o", "json"}).out)["state"];
+  };
+
+  const ProgramRun forced = instance.tool({"breaker", "force-open", "bank-x", "--for", "1d"});
+  EXPECT_EQ(forced.code, 0) << forced.err;
+  EXPECT_EQ(state(), "FORCED_OPEN");
+  Client client = instance.client();
+  EXPECT_FALSE(client.breaker("bank-x").value().try_enter());
+  // There is room for one: the next name shares the pattern's own, and is no breaker to act on.
+  const ProgramRun beyond = instance.tool({"breaker", "force-open", "bank-y"});
+  EXPECT_NE(beyond.code, 0);
+  EXPECT_TRUE(has(beyond.err, "'bank-y' has no breaker of its own: all max-instances of 'bank-*' "
+                              "are in use, and the rest share one; raise max-instances, or steer "
+                              "'bank-*' for all of them")) << beyond.err;
+  EXPECT_TRUE(client.breaker("bank-y").value().try_enter());
+
+  // The pattern goes, daemons come and go, and it comes back: so does what was said by hand.
+  instance.place().write_config("capacity: { keys: 1024 }\n");
+  instance.daemon().kill(SIGKILL);
+  instance.start_again();
+  ASSERT_TRUE(instance.ready()) << instance.daemon().log();
+  EXPECT_EQ(instance.tool({"breaker", "get", "bank-x"}).code, 6);
+  instance.place().write_config(kYaml);
+  instance.daemon().kill(SIGKILL);
+  instance.start_again();
+  ASSERT_TRUE(instance.ready()) << instance.daemon().log();
+  EXPECT_EQ(state(), "FORCED_OPEN");
+  EXPECT_EQ(instance.tool({"breaker", "auto", "bank-x"}).code, 0);
+}
+
 TEST(BreakerPattern, ANameWithoutAnInstanceSaysWhoAnswersForIt) {
   Instance instance(kYaml);
   const std::string words =
       "no instance 'bank-zz': its first caller makes it, and once the max-instances are used up "
       "'bank-*' answers for it";
-  for (const char* verb : {"get", "explain", "why", "reset"}) {
+  for (const char* verb : {"get", "explain", "why"}) {
     const ProgramRun run = instance.tool({"breaker", verb, "bank-zz"});
     EXPECT_EQ(run.code, 6) << verb;
     EXPECT_TRUE(has(run.err, words)) << verb << ": " << run.err;
