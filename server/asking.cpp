@@ -90,6 +90,7 @@ void Asking::serve(Connection& from, const wire::PeekRequested& asked) {
 void Asking::serve(Connection& from, const wire::EnterRequested& asked) {
   wire::ServerSession& session = from.session();
   if (is_late(asked)) {
+    decider_.note_late(asked.message);
     return from.perform(session.answer(asked.request, wire::expired_answer(asked.message)));
   }
   wire::Receipts receipts;
@@ -173,7 +174,9 @@ std::string Asking::present(Connection& from, const std::string& bytes) {
                       rows_.is_orphan(ticket->row.index) &&
                       shm::read_row(memory_.view(), ticket->row.index, row) &&
                       row.uid == from.peer().identity.uid;
-  return former ? decider_.present(*ticket, holder_of(from)) : std::string{};
+  if (!former) return {};
+  if (came_back_) came_back_(known->row);
+  return decider_.present(*ticket, holder_of(from));
 }
 
 void Asking::serve(Connection& from, const wire::ResolveRequested& asked) {

@@ -9,6 +9,8 @@
 // was not resumed). Guards are unknown names.
 // Thread safety: the loop's thread.
 #pragma once
+#include <functional>
+
 #include "connection.hpp"
 #include "decider.hpp"
 #include "line.hpp"
@@ -28,6 +30,8 @@ class Asking final : public wire::AcquireServer {
 
   Decider& decider() noexcept { return decider_; }
   Line& line() noexcept { return line_; }
+  /// Hears of a former row whose client presents something of it.
+  void set_came_back(std::function<void(shm::RowGrant)> heard) { came_back_ = std::move(heard); }
   /// After anything that may have changed what its session holds.
   void note_holding(Connection& from) { from.notes.holds = holder_of(from).holding != 0; }
 
@@ -60,6 +64,7 @@ class Asking final : public wire::AcquireServer {
   const RowBook& rows_;
   Decider decider_;
   Line line_;
+  std::function<void(shm::RowGrant)> came_back_;
 };
 
 }  // namespace cutwater::server

@@ -70,6 +70,8 @@ class Decider {
   /// nullptr: it waits in line for a place; `waits` is then what to resume.
   const wire::EnterAnswer* enter(const wire::Enter& asked, Holder& holder,
                                  wire::Receipts* receipts, std::unique_ptr<WaitingEnter>& waits);
+  /// It came too late to be begun: counted.
+  void note_late(const wire::Enter& asked);
   /// nullptr: it still waits.
   const wire::EnterAnswer* resume(WaitingEnter& waits, Holder& holder, wire::Receipts* receipts);
   /// Whether resume() may find something new; cheap.
@@ -125,9 +127,9 @@ class Decider {
   void tell_refusal(const WaitingEnter& entering);
   void tell_call(shm::BreakerRef ref, const shm::BreakerCall& call, std::int64_t now,
                  Ticket& ticket, wire::Admission& out);
-  void give_ticket(Ticket& ticket, std::int64_t now, Holder& holder, wire::Admission& out);
+  std::string give_ticket(Ticket& ticket, std::int64_t now, Holder& holder);
   void refuse_breaker(shm::BreakerRef ref, const shm::BreakerEntry& entry, wire::Admission& out);
-  void keep_ticket(const wire::Enter& asked, wire::Receipts* receipts);
+  void keep_tickets(const wire::Enter& asked, wire::Receipts* receipts);
   shm::BreakerCaller caller_of(Holder& holder, shm::BreakerRef ref);
   shm::BulkheadCaller place_caller(const Holder& holder) const noexcept {
     return {holder.row.index, holder.row.generation, stripe_};

@@ -72,6 +72,7 @@ Desk::Desk(Memory& memory, Janitor& janitor, Running& running, Steering& steerin
       daemon_id_(random_id()) {
   sources_.set_bounds(source_bounds(running.config));
   asking_.decider().set_witness(&top_keys_);
+  asking_.set_came_back([this](shm::RowGrant row) { janitor_.came_back(row, moment().now_ns); });
   asking_.line().set_deliver([this](const Line::Asker& asker, const wire::EnterAnswer& answer,
                                     wire::Receipts receipts) {
     deliver(asker, answer, std::move(receipts));
@@ -144,7 +145,10 @@ void Desk::on_hello(Connection& from, const wire::HelloReceived& received) {
     welcome.why = "the memory mapped there is not this daemon's: attach anew";
   }
   wire::AnswerMemory remembered = take_over(from, hello, welcome);
-  if (!welcome.resumed) give_row(from, hello, welcome);
+  if (!welcome.resumed) {
+    note_former(from, hello);
+    give_row(from, hello, welcome);
+  }
   if (maps_memory(welcome.mode)) {
     welcome.descriptors = {"rules", "state", "stats"};
     from.descriptors = memory_.descriptors(welcome.mode == wire::Want::MapRead);
@@ -190,6 +194,16 @@ wire::AnswerMemory Desk::take_over(Connection& from, const wire::Hello& hello,
     welcome.row_generation = parked->row.generation;
   }
   return std::move(parked->memory);
+}
+
+/// The session it names is over: what its row still holds is to be presented now.
+void Desk::note_former(Connection& from, const wire::Hello& hello) {
+  const auto row = row_of_token(hello.session);
+  const RowHolder* const holder = row ? janitor_.book().find(row->index) : nullptr;
+  const PeerProcess& peer = from.peer();
+  const bool its_own = holder != nullptr && peer.pid != 0 && holder->pid == peer.pid &&
+                       holder->start_time == peer.start_time;
+  if (its_own) janitor_.came_back(*row, moment().now_ns);
 }
 
 void Desk::drop_former(const std::string& token, std::uint32_t uid) {
@@ -262,7 +276,7 @@ void Desk::on_closed(Connection& from, bool said_bye) {
                                      .until_ns = now_ns + kSessionGraceNs,
                                      .memory = from.session().take_memory()});
   }
-  janitor_.connection_ended(from.id(), said_bye, now_ns);
+  janitor_.connection_ended(from.id(), said_bye, now_ns, stopping_);
   asking_.line().soon();               // what it held may be somebody's in line
   connections_.erase(from.id());
   if (connections_.empty() && when_empty_) when_empty_();
@@ -306,6 +320,7 @@ void Desk::memory_replaced() {
 }
 
 void Desk::shut_down() {
+  stopping_ = true;
   for_each_connection([](Connection& connection) { connection.shut_down(); });
 }
 

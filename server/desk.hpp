@@ -71,6 +71,7 @@ class Desk final : public SessionHost {
   void note_welcome(Connection& from, const wire::Hello& hello, const wire::Welcome& welcome);
   wire::AnswerMemory take_over(Connection& from, const wire::Hello& hello,
                                wire::Welcome& welcome);
+  void note_former(Connection& from, const wire::Hello& hello);
   void drop_former(const std::string& token, std::uint32_t uid);
   void give_row(Connection& from, const wire::Hello& hello, wire::Welcome& welcome);
   /// A session without a row gets one before it first may hold something.
@@ -105,6 +106,7 @@ class Desk final : public SessionHost {
   std::map<std::uint64_t, std::shared_ptr<Connection>> connections_;
   std::uint64_t next_id_ = 1;
   std::uint64_t refused_ = 0;
+  bool stopping_ = false;
   std::uint64_t time_namespace_ = 0;
   std::string daemon_id_;                  ///< 16 random bytes: this run of the daemon
 };

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "janitor.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <ctime>
 
+#include "base/clock.hpp"
 #include "debt_count.hpp"
 #include "reap.hpp"
 #include "shm/breaker.hpp"
@@ -12,6 +14,7 @@
 #include "shm/bulkhead.hpp"
 #include "shm/counters.hpp"
 #include "shm/image.hpp"
+#include "shm/row_holdings.hpp"
 
 namespace cutwater::server {
 
@@ -19,6 +22,12 @@ namespace {
 std::uint64_t loop_now() {
   return static_cast<std::uint64_t>(
       std::chrono::steady_clock::now().time_since_epoch().count());
+}
+
+/// What a former daemon left of the grace of a connection's row; nullopt: it is not due.
+std::optional<std::uint64_t> grace_left(const shm::RowInfo& info) {
+  if (info.word.state != shm::RowState::Orphan || info.due_ns == 0) return std::nullopt;
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(0, info.due_ns - boottime_ns()));
 }
 
 std::uint64_t decisions_without_place(const shm::View& view, std::uint32_t limit) {
@@ -48,21 +57,21 @@ Janitor::Adopted Janitor::adopt_rows(std::uint64_t now_ns) {
     if (info.index < shm::kFirstClientRow) continue;
     const shm::RowGrant row{info.index, info.word.generation};
     RowHolder holder{row, info.pid, info.start_time, 0, false, false};
-    // Connections of the former daemon: kept for a while, for whoever presents what they hold.
-    if (info.word.kind == shm::RowKind::Connection && info.word.state != shm::RowState::Dead) {
-      holder.asks = true;
-      book_.adopted(holder, now_ns);
-      ++out.kept;
-      continue;
-    }
-    const bool process = info.word.kind == shm::RowKind::Process &&
-                         info.word.state != shm::RowState::Dead;
-    auto pidfd = process ? open_known_process(info.pid, info.start_time)
-                         : Result<shm::UniqueFd>(shm::UniqueFd());
+    const bool dead = info.word.state == shm::RowState::Dead;
+    // A connection of the former daemon: kept for whoever presents what it holds.
+    holder.asks = info.word.kind == shm::RowKind::Connection && !dead;
+    const bool process = info.word.kind == shm::RowKind::Process && !dead;
+    auto pidfd = process || holder.asks ? open_known_process(info.pid, info.start_time)
+                                        : Result<shm::UniqueFd>(shm::UniqueFd());
     const bool unknown = !pidfd || info.pid == 0;   // nothing says that it is dead
-    if (process && (unknown || *pidfd)) {
+    if ((process || holder.asks) && (unknown || *pidfd)) {
       holder.watched = pidfd.ok() && *pidfd;
-      book_.adopted(holder, now_ns);
+      std::optional<std::uint64_t> left;
+      if (holder.asks) {
+        shm::empty_line_of(memory_.view(), row, shm::shared_stripe(memory_.view()));
+        left = grace_left(info);
+      }
+      carry_out(book_.adopted(holder, now_ns, left));
       if (holder.watched) watch_.watch(info.index, std::move(*pidfd));
       ++out.kept;
     } else {
@@ -109,20 +118,35 @@ bool Janitor::taken_over(shm::RowGrant row, std::uint64_t connection) {
   return there;
 }
 
-void Janitor::connection_ended(std::uint64_t connection, bool said_bye, std::uint64_t now_ns) {
-  carry_out(book_.connection_ended(connection, said_bye, now_ns));
+void Janitor::connection_ended(std::uint64_t connection, bool said_bye, std::uint64_t now_ns,
+                               bool ours) {
+  carry_out(book_.connection_ended(connection, said_bye, now_ns, ours));
+}
+
+void Janitor::came_back(shm::RowGrant row, std::uint64_t now_ns) {
+  carry_out(book_.came_back(row, now_ns));
 }
 
 void Janitor::carry_out(const RowActions& actions) {
   for (const RowAction& action : actions) {
     switch (action.kind) {
       case RowAction::Kind::Orphan: memory_.rows().mark_orphan(action.row); break;
+      case RowAction::Kind::Due:
+        memory_.rows().mark_orphan(
+            action.row, boottime_ns() + static_cast<std::int64_t>(RowBook::kOrphanGraceNs));
+        break;
       case RowAction::Kind::Live: memory_.rows().mark_live(action.row); break;
       case RowAction::Kind::Reap: reap_row(action.row); break;
       case RowAction::Kind::LookAtMaps: look_at_maps(action); break;
+      case RowAction::Kind::LookAtCells:
+        if (!shm::row_holds(memory_.view(), action.row)) reap_row_of(action.row);
+        break;
     }
   }
 }
+
+/// An orphan that holds nothing any more.
+void Janitor::reap_row_of(shm::RowGrant row) { carry_out(book_.looked(row, true, loop_now())); }
 
 void Janitor::look_at_maps(const RowAction& action) {
   if (!looker_) looker_.emplace(1);

@@ -64,7 +64,11 @@ class Janitor {
   Result<shm::RowGrant> attach(Attach attach);
   /// A session that only asks goes on over another connection. False: its row is gone.
   bool taken_over(shm::RowGrant row, std::uint64_t connection);
-  void connection_ended(std::uint64_t connection, bool said_bye, std::uint64_t now_ns);
+  /// `ours`: the daemon stops. Then the row of a session that asks is not due.
+  void connection_ended(std::uint64_t connection, bool said_bye, std::uint64_t now_ns,
+                        bool ours = false);
+  /// RowBook::came_back().
+  void came_back(shm::RowGrant row, std::uint64_t now_ns);
 
   void tick(std::uint64_t now_ns);
   /// After each publication: what the checksum of the rules must be from now on.
@@ -83,6 +87,7 @@ class Janitor {
   void carry_out(const RowActions& actions);
   void reap_row(shm::RowGrant row);
   void look_at_maps(const RowAction& action);
+  void reap_row_of(shm::RowGrant row);
   void look_at_breakers();
   void look_at_bulkheads();
   void settle_bulkheads();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "row_book.hpp"
 
+#include <algorithm>
+
 #include "base/guard.hpp"
 
 namespace cutwater::server {
@@ -16,8 +18,30 @@ void RowBook::attached(const RowHolder& holder) {
   if (holder.connection != 0) by_connection_[holder.connection] = holder.row.index;
 }
 
-void RowBook::adopted(const RowHolder& holder, std::uint64_t now_ns) {
-  entries_[holder.row.index] = {holder, true, now_ns + kOrphanGraceNs};
+RowActions RowBook::adopted(const RowHolder& holder, std::uint64_t now_ns,
+                            std::optional<std::uint64_t> left_ns) {
+  RowActions out;
+  const std::uint64_t left = std::min(left_ns.value_or(kOrphanGraceNs), kOrphanGraceNs);
+  const bool due = left_ns.has_value() || !holder.watched;
+  entries_[holder.row.index] = {holder, true, now_ns + left, due, false};
+  if (holder.asks && !left_ns) {
+    out.push_back(act(due ? RowAction::Kind::Due : RowAction::Kind::Orphan, holder));
+  }
+  return out;
+}
+
+RowActions RowBook::came_back(shm::RowGrant row, std::uint64_t now_ns) {
+  RowActions out;
+  const auto found = entries_.find(row.index);
+  if (found == entries_.end()) return out;
+  Entry& entry = found->second;
+  const bool former = entry.orphan && entry.holder.asks && !entry.due &&
+                      entry.holder.row.generation == row.generation;
+  if (!former) return out;
+  entry.due = true;
+  entry.look_ns = now_ns + kOrphanGraceNs;
+  out.push_back(act(RowAction::Kind::Due, entry.holder));
+  return out;
 }
 
 void RowBook::memory_moved() {
@@ -46,7 +70,7 @@ std::optional<shm::RowGrant> RowBook::offered(std::uint32_t pid, std::uint64_t s
   }
   if (found == entries_.end()) return std::nullopt;
   Entry& entry = found->second;
-  entry.orphan = entry.moved = false;
+  entry.orphan = entry.moved = entry.due = false;
   if (entry.holder.connection != 0) by_connection_.erase(entry.holder.connection);
   entry.holder.connection = connection;
   by_connection_[connection] = found->first;
@@ -61,7 +85,7 @@ bool RowBook::taken_over(shm::RowGrant row, std::uint64_t connection, RowActions
   const bool same = entry.orphan && entry.holder.asks &&
                     entry.holder.row.generation == row.generation;
   if (!same) return false;
-  entry.orphan = false;
+  entry.orphan = entry.due = false;
   entry.holder.connection = connection;
   by_connection_[connection] = found->first;
   out.push_back(act(RowAction::Kind::Live, entry.holder));
@@ -69,7 +93,7 @@ bool RowBook::taken_over(shm::RowGrant row, std::uint64_t connection, RowActions
 }
 
 RowActions RowBook::connection_ended(std::uint64_t connection, bool said_bye,
-                                     std::uint64_t now_ns) {
+                                     std::uint64_t now_ns, bool ours) {
   RowActions out;
   const auto known = by_connection_.find(connection);
   if (known == by_connection_.end()) return out;
@@ -85,7 +109,8 @@ RowActions RowBook::connection_ended(std::uint64_t connection, bool said_bye,
   }
   entry.orphan = true;
   entry.look_ns = now_ns + kOrphanGraceNs;
-  out.push_back(act(RowAction::Kind::Orphan, entry.holder));
+  entry.due = entry.holder.asks && !(ours && entry.holder.watched);
+  out.push_back(act(entry.due ? RowAction::Kind::Due : RowAction::Kind::Orphan, entry.holder));
   return out;
 }
 
@@ -113,12 +138,13 @@ RowActions RowBook::tick(std::uint64_t now_ns) {
     const auto at = it++;
     Entry& entry = at->second;
     if (!entry.orphan || now_ns < entry.look_ns) continue;
-    if (!entry.holder.watched || entry.holder.asks) {
+    if (!entry.holder.watched || entry.due) {
       bury(at, out);
     } else if (!entry.moved && looks < kMaxLooks) {
       ++looks;
       entry.look_ns = now_ns + kOrphanGraceNs;
-      out.push_back(act(RowAction::Kind::LookAtMaps, entry.holder));
+      out.push_back(act(entry.holder.asks ? RowAction::Kind::LookAtCells
+                                          : RowAction::Kind::LookAtMaps, entry.holder));
     }
   }
   return out;

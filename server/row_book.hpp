@@ -10,11 +10,19 @@
 //   ORPHAN  --its process ended-->                              reap
 //   ORPHAN  --5 s later: our memory is not in its maps-->       reap
 //   ORPHAN  --the maps cannot be read, or it is there-->        kept; looked at again 5 s later
-//   LIVE    --connection of a session that only asks ended without BYE-->  ORPHAN
-//   ORPHAN of such a session  --taken over by another connection-->        LIVE
-//   ORPHAN of such a session  --5 s later-->                               reap
 //   a row whose memory moved: kept while its process lives, whatever that maps, until it is offered
 //   ADOPTED without a pidfd, not offered again within 5 s-->    reap
+// Rows of sessions that only ask:
+//   LIVE    --its end of the connection closed without BYE-->                    ORPHAN, due in 5 s
+//   LIVE    --our end closed: the daemon stops-->                                ORPHAN
+//   ADOPTED --its process lives-->                                               ORPHAN
+//   ADOPTED --nobody can tell-->                                                 ORPHAN, due in 5 s
+//   ORPHAN  --its client came back in another session-->                         ORPHAN, due in 5 s
+//   ORPHAN  --taken over by another connection-->                                LIVE
+//   ORPHAN  --due-->                                                             reap
+//   ORPHAN, not due  --5 s later: it holds nothing-->                            reap
+//   ORPHAN, not due  --it holds something-->        kept while its process lives; looked at again
+// When it is due stands in the row, so the next daemon does not begin those 5 s anew.
 // A closed socket alone never kills a row whose process can be watched: a forked child may hold the
 // last copy, or a living process may have lost its connection (guard ReapOnPidfdOnly).
 // Bounds: as many entries as rows; at most kMaxLooks maps are asked for in one tick.
@@ -42,10 +50,12 @@ struct RowHolder {
 
 struct RowAction {
   enum class Kind {
-    Orphan,        ///< mark the row ORPHAN
+    Orphan,        ///< mark the row ORPHAN, not due
+    Due,           ///< mark the row ORPHAN, due kOrphanGraceNs from now
     Live,          ///< mark the row LIVE again
     Reap,          ///< it is dead: give everything back
     LookAtMaps,    ///< read /proc/PID/maps and call looked()
+    LookAtCells,   ///< look whether the row holds anything and call looked()
   };
   Kind kind = Kind::Reap;
   shm::RowGrant row;
@@ -60,7 +70,9 @@ class RowBook {
 
   void attached(const RowHolder& holder);
   /// A row found in an adopted memory. `watched`: a pidfd could be had, so its process lives.
-  void adopted(const RowHolder& holder, std::uint64_t now_ns);
+  /// `left_ns`: how much of its grace is left, as the row says; nullopt: it is not due.
+  RowActions adopted(const RowHolder& holder, std::uint64_t now_ns,
+                     std::optional<std::uint64_t> left_ns = {});
   /// All rows of processes lie in another memory now. They come over with the next thing they
   /// decide, over new connections: until then they need not map it.
   void memory_moved();
@@ -75,7 +87,13 @@ class RowBook {
   /// A session that only asks goes on over another connection. False: its row is gone.
   bool taken_over(shm::RowGrant row, std::uint64_t connection, RowActions& out);
 
-  RowActions connection_ended(std::uint64_t connection, bool said_bye, std::uint64_t now_ns);
+  /// The client of an orphan that only asks is there again, in another session: what it does not
+  /// present within its grace it has forgotten. Does nothing to any other row.
+  RowActions came_back(shm::RowGrant row, std::uint64_t now_ns);
+
+  /// `ours`: this daemon ends it, because it stops itself.
+  RowActions connection_ended(std::uint64_t connection, bool said_bye, std::uint64_t now_ns,
+                              bool ours = false);
   RowActions process_ended(std::uint32_t row);
   /// `row` as LookAtMaps named it: an answer that comes after the row was granted anew is nobody's.
   RowActions looked(shm::RowGrant row, bool gone, std::uint64_t now_ns);
@@ -90,6 +108,7 @@ class RowBook {
     RowHolder holder;
     bool orphan = false;
     std::uint64_t look_ns = 0;         ///< orphans: when to look (again)
+    bool due = false;                  ///< given back then, whatever lives
     bool moved = false;                ///< not offered since its memory moved
   };
   void bury(std::map<std::uint32_t, Entry>::iterator at, RowActions& out);

@@ -85,6 +85,7 @@ void AskSocket::ask(Call& call, std::int64_t deadline_ns) noexcept {
     }
     if (call.end != AskEnd::Pending || boottime_ns() < deadline_ns) continue;
     give_up(call);
+    late_.fetch_add(1, std::memory_order_relaxed);
     if (heard_ == heard_before && up_.load(std::memory_order_relaxed)) {
       silence_ns_ = std::clamp(2 * silence_ns_, kSilenceFirstNs, kSilenceMostNs);
       silent_until_ns_ = boottime_ns() + silence_ns_;
@@ -244,7 +245,7 @@ void AskSocket::on_input(std::size_t bytes) {
 
 Result<void> AskSocket::adopt(Connection link, const Greeting& greeting) {
   const Lock lock(mutex_);
-  take_over(std::move(link), greeting, false);
+  take_over(std::move(link), greeting, !token_.empty() && greeting.welcome.resumed);
   if (!up_.load(std::memory_order_relaxed)) return Error{Errc::NoMemory, "no memory to read into"};
   return {};
 }
@@ -284,7 +285,8 @@ void AskSocket::make_again(Lock& lock, std::int64_t deadline_ns) {
   if (!clean) why_ = session_.why();
   session_.disconnected();
   const int old = fd_.exchange(-1, std::memory_order_relaxed);
-  const std::string token = clean ? token_ : std::string{};
+  if (!clean) token_.clear();
+  const std::string token = token_;
   lock.unlock();
   if (old >= 0) ::close(old);
   const auto deadline = Deadline::in(Nanos{deadline_ns - boottime_ns()});
@@ -316,6 +318,11 @@ void AskSocket::make_again(Lock& lock, std::int64_t deadline_ns) {
 std::string AskSocket::why() {
   const Lock lock(mutex_);
   return why_;
+}
+
+std::string AskSocket::token() {
+  const Lock lock(mutex_);
+  return token_;
 }
 
 void AskSocket::close() noexcept {

@@ -38,7 +38,8 @@ class AskSocket {
   AskSocket(std::string name, Nanos ask_timeout);
   ~AskSocket();
 
-  /// Uses this connection and the session its greeting opened. The descriptor stops being link's.
+  /// Uses this connection and the session its greeting opened, or went on with. The descriptor
+  /// stops being link's.
   Result<void> adopt(Connection link, const Greeting& greeting);
 
   /// Sends `call` and waits for its end, until `deadline_ns` of CLOCK_BOOTTIME at the latest.
@@ -66,6 +67,9 @@ class AskSocket {
   std::uint32_t session_number() const noexcept { return number_.load(std::memory_order_acquire); }
   /// What ended the last connection, for people.
   std::string why();
+  /// The session that was last, for HELLO: to be gone on with, or for its daemon's successor to
+  /// know whose was what its row still holds. Empty: there is none, or its stream was lost.
+  std::string token();
 
   /// A string of its own to write a frame into, with kHeaderSize bytes in front; give_frame() takes
   /// it back. nullptr without memory.
@@ -79,6 +83,9 @@ class AskSocket {
 
   // -- counts, and what the last greeting said of the clock
   std::uint64_t asked() const noexcept { return asked_.load(std::memory_order_relaxed); }
+  /// Asks that waited for an answer to their deadline. Those that were not asked meanwhile, because
+  /// the daemon is silent, are none of them.
+  std::uint64_t late() const noexcept { return late_.load(std::memory_order_relaxed); }
   /// Connections that were cut and made again.
   std::uint64_t made_again() const noexcept { return again_.load(std::memory_order_relaxed); }
   std::size_t max_frame() const noexcept { return max_frame_.load(std::memory_order_relaxed); }
@@ -125,7 +132,7 @@ class AskSocket {
   std::atomic<std::int64_t> offset_{0};
   std::atomic<std::size_t> max_frame_{wire::kMaxFrameDefault};
   std::atomic<std::uint32_t> number_{0};
-  std::atomic<std::uint64_t> asked_{0}, again_{0}, lost_{0};
+  std::atomic<std::uint64_t> asked_{0}, again_{0}, lost_{0}, late_{0};
   std::array<std::atomic<std::string*>, kFramesKept> frames_{};
 };
 

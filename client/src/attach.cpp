@@ -57,11 +57,12 @@ Result<Attachment> asking(Connection link, Greeting greeting, std::string why) {
 
 /// A connection of its own to ask in, because `why`.
 Result<Attachment> ask_instead(const Settings& settings, const std::string& path, std::string why,
-                               Deadline deadline) {
+                               Deadline deadline, const std::string& session) {
   auto link = Connection::connect(path, deadline);
   if (!link) return link.error();
   wire::Hello hello = hello_for(settings.name, wire::Want::Ask);
   hello.features = wire::kFeatureRemember;
+  hello.session = session;
   auto greeting = link->hello(std::move(hello), deadline);
   if (!greeting) return greeting.error();
   return asking(std::move(*link), std::move(*greeting), std::move(why));
@@ -69,20 +70,21 @@ Result<Attachment> ask_instead(const Settings& settings, const std::string& path
 
 }  // namespace
 
-Result<Attachment> attach(const Settings& settings, Deadline deadline, std::string row_token) {
+Result<Attachment> attach(const Settings& settings, Deadline deadline, std::string row_token,
+                          const std::string& session) {
   auto found = find_address(settings.address);
   if (!found) return found.error();
-  if (found->ask) return ask_instead(settings, found->path, "", deadline);
+  if (found->ask) return ask_instead(settings, found->path, "", deadline, session);
   auto link = Connection::connect(found->path, deadline);
   if (!link) return link.error();
   wire::Hello hello = hello_for(settings.name, wire::Want::Map);
   hello.features = wire::kFeatureRemember;
-  hello.session = std::move(row_token);
+  hello.session = row_token.empty() ? session : std::move(row_token);
   auto greeting = link->hello(std::move(hello), deadline);
   if (!greeting) {
     // Descriptors that are not what was announced; every other fault shows again.
     if (greeting.error().code() != Errc::Protocol) return greeting.error();
-    return ask_instead(settings, found->path, greeting.error().text(), deadline);
+    return ask_instead(settings, found->path, greeting.error().text(), deadline, session);
   }
   if (greeting->welcome.mode != wire::Want::Map || !greeting->files[0]) {
     std::string why = greeting->welcome.why;
@@ -91,7 +93,7 @@ Result<Attachment> attach(const Settings& settings, Deadline deadline, std::stri
   auto segment = map(*greeting);
   if (!segment) {
     link->bye();
-    return ask_instead(settings, found->path, segment.error().text(), deadline);
+    return ask_instead(settings, found->path, segment.error().text(), deadline, session);
   }
   const wire::Welcome& welcome = greeting->welcome;
   Attachment out;

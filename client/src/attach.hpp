@@ -34,8 +34,9 @@ struct Attachment {
 /// `row_token`: Core::row_token() of the memory this process had before; its row goes on there.
 /// NoDaemon, NotPermitted (not even asking), Timeout, Protocol, Busy, InvalidArgument (the
 /// address), Unsupported, System.
-Result<Attachment> attach(const Settings& settings, Deadline deadline,
-                          std::string row_token = {});
+/// `session`: one that was asked in before, AskSocket::token().
+Result<Attachment> attach(const Settings& settings, Deadline deadline, std::string row_token = {},
+                          const std::string& session = {});
 
 /// To the daemon that answers now: this process's row in `core`'s memory is its own still, and this
 /// is its new connection. False: nobody answers yet. Another row than its own is given back.

@@ -162,9 +162,12 @@ DaemonLink::Place DaemonLink::try_attach(std::int64_t now_ns) {
   try {
     // The row of the memory this one replaces, and nobody else's: another Client has its own.
     const Client::Core* const before = memory_.load(std::memory_order_acquire);
+    AskSocket* const former = socket_.load(std::memory_order_acquire);
+    const bool ours = former != nullptr && former->life() == process_life();
     auto attachment =
         client::attach(settings_, Deadline::in(std::min(settings_.ask_timeout, settings_.timeout)),
-                       before != nullptr ? before->row_token() : std::string{});
+                       before != nullptr ? before->row_token() : std::string{},
+                       ours ? former->token() : std::string{});
     if (attachment) {
       attached_.fetch_add(1, std::memory_order_relaxed);
       install(std::move(*attachment));
@@ -253,7 +256,6 @@ void DaemonLink::on_answered() noexcept {
 }
 
 void DaemonLink::on_unanswered(AskEnd end, AskSocket& socket) noexcept {
-  if (end == AskEnd::Late) late_.fetch_add(1, std::memory_order_relaxed);
   if (way_.load(std::memory_order_relaxed) != ClientWay::Socket) return;
   if (end == AskEnd::Late) return change_to(ClientWay::Absent, "the daemon did not answer in time");
   if (socket.up()) return;
@@ -321,7 +323,7 @@ ClientStatus DaemonLink::status() const {
   out.way = way_.load(std::memory_order_relaxed);
   out.asked = socket != nullptr ? socket->asked() : 0;
   out.degraded = degraded_.load(std::memory_order_relaxed);
-  out.late = late_.load(std::memory_order_relaxed);
+  out.late = socket != nullptr ? socket->late() : 0;
   out.unreported = asked_calls_.lost() + owed_.lost();
   out.unreported += (socket != nullptr ? socket->posted_lost() : 0);
   out.attached = attached_.load(std::memory_order_relaxed) + (socket ? socket->made_again() : 0);

@@ -141,7 +141,7 @@ class DaemonLink {
   std::int64_t lines_from_ns_ = 0;
 
   std::atomic<ClientWay> way_{ClientWay::Private};   // Private: nothing was tried yet
-  std::atomic<std::uint64_t> degraded_{0}, late_{0}, attached_{0};
+  std::atomic<std::uint64_t> degraded_{0}, attached_{0};
 };
 
 }  // namespace cutwater::client

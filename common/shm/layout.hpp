@@ -174,7 +174,8 @@ struct ProcessRow {
   std::int64_t attached_ns;
   std::uint64_t connection;
   char name[48];                     ///< what the client said of itself; cut, always ends with 0
-  std::uint8_t pad[32];
+  std::int64_t due_ns;               ///< ORPHAN: CLOCK_BOOTTIME of its giving back, 0 = none is set
+  std::uint8_t pad[24];
 };
 static_assert(sizeof(ProcessRow) == 128 && offsetof(ProcessRow, name) == 48);
 inline constexpr std::uint32_t kDaemonRow = 1;

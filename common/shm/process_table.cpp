@@ -85,6 +85,7 @@ bool read_row(const View& view, std::uint32_t index, RowInfo& out) noexcept {
   out.pid_namespace = row.pid_namespace;
   out.connection = row.connection;
   out.attached_ns = row.attached_ns;
+  out.due_ns = row.due_ns;
   std::memcpy(out.name, row.name, sizeof out.name);
   out.name[sizeof out.name - 1] = 0;
   return true;
@@ -156,7 +157,15 @@ void RowTable::set_state(RowGrant row, RowState from, RowState to) {
   if (to == RowState::Free && row.index >= kFirstClientRow) free_.push_back(row.index);
 }
 
-void RowTable::mark_orphan(RowGrant row) { set_state(row, RowState::Live, RowState::Orphan); }
+void RowTable::mark_orphan(RowGrant row, std::int64_t due_ns) {
+  if (row.index == 0 || row.index >= truth_.size()) return;
+  const RowWord word = unpack_row(truth_[row.index]);
+  const bool alive = word.state == RowState::Live || word.state == RowState::Orphan;
+  if (!alive || word.generation != row.generation) return;
+  // relaxed: only the next daemon reads it.
+  __atomic_store_n(&view_.rows[row.index].due_ns, due_ns, __ATOMIC_RELAXED);
+  set_state(row, RowState::Live, RowState::Orphan);
+}
 
 void RowTable::mark_live(RowGrant row) { set_state(row, RowState::Orphan, RowState::Live); }
 

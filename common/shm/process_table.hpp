@@ -34,6 +34,7 @@ struct RowInfo {
   std::uint32_t pid = 0, uid = 0;
   std::uint64_t start_time = 0, pid_namespace = 0, connection = 0;
   std::int64_t attached_ns = 0;
+  std::int64_t due_ns = 0;           ///< ORPHAN: CLOCK_BOOTTIME of its giving back, 0 = not set
   char name[48] = {};
 };
 bool read_row(const View& view, std::uint32_t index, RowInfo& out) noexcept;
@@ -64,7 +65,8 @@ class RowTable {
   // Each of these does nothing when the row is of another generation or not in the state it starts
   // from.
   /// LIVE -> ORPHAN: its connection ended, its process may live on. Others still see it alive.
-  void mark_orphan(RowGrant row);
+  /// Of an ORPHAN only `due_ns` changes (RowInfo), which a later daemon goes by.
+  void mark_orphan(RowGrant row, std::int64_t due_ns = 0);
   /// ORPHAN -> LIVE: it offered itself again.
   void mark_live(RowGrant row);
   /// LIVE or ORPHAN -> DEAD: from here on others see the owner as gone.

@@ -3,6 +3,7 @@
 // and once the dead one's row is reaped there are as many places as the limit says.
 #include "crash/stepper.hpp"
 #include "shm/bulkhead_median.hpp"
+#include "shm/row_holdings.hpp"
 #include "stress/bulkhead_world.hpp"
 
 namespace cutwater::test {
@@ -95,6 +96,33 @@ TEST_F(BulkheadStep, ReturnOfAPlace) {
                                 EXPECT_LE(w.in_use(), finished ? 0U : 1U);
                                 w.bury(0);
                                 expect_places(w, 2);
+                              }});
+}
+
+TEST_F(BulkheadStep, TheLineOfARowThatNobodyAnswersFor) {
+  BulkheadWorld w(one_place());
+  BulkheadEntry held;
+  JoinedLine behind;
+  const auto empty = [&] {
+    shm::empty_line_of(w.view(), w.row(1), shm::shared_stripe(w.view()));
+  };
+  kill_everywhere(w.world(), {"the records of a row are emptied, one was handed a place",
+                              [&](World&) {
+                                w.renew_rows();
+                                held = w.enter(0);
+                                static_cast<void>(w.join(1));
+                                static_cast<void>(w.join(1));
+                                behind = w.join(2);
+                                w.leave(held, 0);
+                              },
+                              [&](World&) { empty(); },
+                              [&](World&, bool finished) {
+                                if (!finished) empty();
+                                EXPECT_EQ(w.info().waiting, 1U);
+                                BulkheadEntry place;
+                                EXPECT_TRUE(served(w, behind, 2, place));
+                                EXPECT_EQ(w.leave(place, 2), Left::Returned);
+                                expect_places(w, 1);
                               }});
 }
 

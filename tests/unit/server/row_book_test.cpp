@@ -111,7 +111,7 @@ TEST(RowBook, NobodyTakesTheRowOfAnother) {
 
 TEST(RowBook, AdoptedRowsOfLivingProcessesStay) {
   RowBook book;
-  book.adopted(holder(2, 0), kT);
+  (void)book.adopted(holder(2, 0), kT);
 
   EXPECT_EQ(kinds(book.tick(kT + kGrace)), Kinds{Kind::LookAtMaps});
   EXPECT_TRUE(book.looked({2, 1}, false, kT + kGrace).empty());
@@ -120,7 +120,7 @@ TEST(RowBook, AdoptedRowsOfLivingProcessesStay) {
 
 TEST(RowBook, AdoptedRowsNobodyCanWatchGetTheirGraceAndNoMore) {
   RowBook book;
-  book.adopted(holder(2, 0, false), kT);
+  (void)book.adopted(holder(2, 0, false), kT);
 
   EXPECT_TRUE(book.tick(kT + kGrace - 1).empty());
   EXPECT_EQ(kinds(book.tick(kT + kGrace)), Kinds{Kind::Reap});
@@ -128,7 +128,9 @@ TEST(RowBook, AdoptedRowsNobodyCanWatchGetTheirGraceAndNoMore) {
 
 TEST(RowBook, LooksAtABoundedNumberOfMapsInOneTick) {
   RowBook book;
-  for (std::uint32_t row = 2; row < 100; ++row) book.adopted(holder(row, 0), kT);
+  for (std::uint32_t row = 2; row < 100; ++row) {
+    (void)book.adopted(holder(row, 0), kT);
+  }
 
   EXPECT_EQ(book.tick(kT + kGrace).size(), RowBook::kMaxLooks);
   EXPECT_EQ(book.tick(kT + kGrace).size(), RowBook::kMaxLooks);   // the next ones
@@ -143,7 +145,7 @@ RowHolder asker(std::uint32_t row, std::uint64_t connection) {
 TEST(RowBook, ASessionThatOnlyAsksIsKeptForAWhileAndTakenOverByAnotherConnection) {
   RowBook book;
   book.attached(asker(2, 9));
-  EXPECT_EQ(kinds(book.connection_ended(9, false, kT)), Kinds{Kind::Orphan});
+  EXPECT_EQ(kinds(book.connection_ended(9, false, kT)), Kinds{Kind::Due});
   RowActions out;
   EXPECT_FALSE(book.offered(102, 55, std::nullopt, 10, out)) << "no process takes such a row";
   EXPECT_FALSE(book.taken_over({2, 7}, 10, out));
@@ -153,7 +155,7 @@ TEST(RowBook, ASessionThatOnlyAsksIsKeptForAWhileAndTakenOverByAnotherConnection
   EXPECT_EQ(kinds(out), Kinds{Kind::Live});
   EXPECT_TRUE(book.tick(kT + 2 * kGrace).empty());
   EXPECT_FALSE(book.taken_over({2, 1}, 11, out)) << "it is not an orphan";
-  EXPECT_EQ(kinds(book.connection_ended(10, false, kT)), Kinds{Kind::Orphan});
+  EXPECT_EQ(kinds(book.connection_ended(10, false, kT)), Kinds{Kind::Due});
   EXPECT_EQ(kinds(book.tick(kT + kGrace)), Kinds{Kind::Reap}) << "without a look at any maps";
 }
 
@@ -185,6 +187,53 @@ TEST(RowBook, EachClientOfAProcessTakesItsOwnRowOverBehindAMove) {
   EXPECT_TRUE(book.connection_ended(9, true, kT).empty()) << "nobody's any more";
   EXPECT_EQ(kinds(book.connection_ended(23, true, kT)), Kinds{Kind::Reap});
   EXPECT_EQ(book.size(), 1U);
+}
+
+TEST(RowBook, AnAskerOfAFormerDaemonIsKeptWhileItsProcessLivesAndItHoldsSomething) {
+  RowBook book;
+  EXPECT_EQ(kinds(book.adopted(asker(2, 0), kT)), Kinds{Kind::Orphan});
+
+  EXPECT_TRUE(book.tick(kT + kGrace - 1).empty());
+  EXPECT_EQ(kinds(book.tick(kT + kGrace)), Kinds{Kind::LookAtCells});
+  EXPECT_TRUE(book.looked({2, 1}, false, kT + kGrace).empty());
+  EXPECT_EQ(kinds(book.tick(kT + 2 * kGrace)), Kinds{Kind::LookAtCells});
+  EXPECT_EQ(kinds(book.looked({2, 1}, true, kT + 2 * kGrace)), Kinds{Kind::Reap});
+}
+
+TEST(RowBook, AnAskerWhoseDaemonStopsIsKeptToo) {
+  RowBook book;
+  book.attached(asker(2, 9));
+  book.attached(asker(3, 10));
+  RowHolder unwatched = asker(4, 11);
+  unwatched.watched = false;
+  book.attached(unwatched);
+
+  EXPECT_EQ(kinds(book.connection_ended(9, false, kT, true)), Kinds{Kind::Orphan});
+  EXPECT_EQ(kinds(book.connection_ended(10, true, kT, true)), Kinds{Kind::Reap}) << "BYE";
+  EXPECT_EQ(kinds(book.connection_ended(11, false, kT, true)), Kinds{Kind::Due}) << "no pidfd";
+}
+
+TEST(RowBook, AnAskerThatCameBackHasItsGraceToPresentWhatItHolds) {
+  RowBook book;
+  (void)book.adopted(asker(2, 0), kT);
+  EXPECT_TRUE(book.came_back({2, 7}, kT).empty()) << "an older grant";
+  EXPECT_TRUE(book.came_back({3, 1}, kT).empty());
+
+  EXPECT_EQ(kinds(book.came_back({2, 1}, kT + 1)), Kinds{Kind::Due});
+  EXPECT_TRUE(book.came_back({2, 1}, kT + kGrace).empty()) << "once";
+
+  EXPECT_TRUE(book.tick(kT + kGrace).empty());
+  EXPECT_EQ(kinds(book.tick(kT + kGrace + 1)), Kinds{Kind::Reap});
+}
+
+TEST(RowBook, TheGraceOfAnAskerGoesOnOverDaemons) {
+  RowBook book;
+  EXPECT_TRUE(book.adopted(asker(2, 0), kT, kGrace / 2).empty()) << "it stands in the row";
+  EXPECT_TRUE(book.adopted(asker(3, 0), kT, 9 * kGrace).empty());
+
+  EXPECT_TRUE(book.tick(kT + kGrace / 2 - 1).empty());
+  EXPECT_EQ(kinds(book.tick(kT + kGrace / 2)), Kinds{Kind::Reap});
+  EXPECT_EQ(kinds(book.tick(kT + kGrace)), Kinds{Kind::Reap}) << "never longer than one grace";
 }
 
 }  // namespace

@@ -1,109 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Places of bulkheads over the socket: taken, waited for in line without a thread, handed over,
 // given back by every way a session can end; and admissions of several parts.
-#include <gtest/gtest.h>
-
-#include "shm/bulkhead.hpp"
-#include "stress/breaker_world.hpp"
-#include "unit/server/asked/served.hpp"
+#include "unit/server/asked/places_world.hpp"
 
 namespace cutwater::test {
 namespace {
-
-using shm::BulkheadCounter;
-using wire::ItemError;
-using wire::OutcomeKind;
-
-constexpr std::uint64_t kGraceNs = 5'000'000'000;
-constexpr std::uint64_t kMsNs = 1'000'000;
-constexpr std::uint64_t kLong = 3'000 * kMsNs;
-
-std::uint16_t code(ItemError error) { return static_cast<std::uint16_t>(error); }
-std::uint16_t number(Reason reason) { return static_cast<std::uint16_t>(reason); }
-
-config::Config config_of_places() {
-  config::Config out;
-  out.capacity = {.keys = 64, .limits = 2, .processes = 24, .stripes = 2, .events = 64,
-                  .breakers = 2, .breaker_memory = 64 * 1024};
-  out.breakers = {count_breaker({1, 1, 1})};
-  rule::BulkheadSettings gate;
-  gate.name = "gate";
-  gate.max_concurrent = 1;
-  gate.max_wait_ns = 10'000 * kMsNs;
-  gate.max_waiting = 400;
-  out.bulkheads = {gate};
-  rule::LimitSettings api;
-  api.name = "api";
-  api.windows = {rule::rate_window(1, kHour, 5)};
-  out.limits = {api};
-  return out;
-}
-
-class Places : public testing::Test {
- protected:
-  Places() : served(config_of_places(), true) {
-    for (auto* peer : {&one, &two, &three}) welcome = peer->greet();
-  }
-
-  shm::BulkheadRef ref() { return shm::find_bulkhead(served.view(), "gate"); }
-  shm::BulkheadInfo info() {
-    shm::BulkheadInfo out;
-    shm::read_bulkhead(served.view(), ref().index, out);
-    return out;
-  }
-  std::uint64_t count(BulkheadCounter counter) {
-    return shm::sum_bulkhead_counters(served.view(), ref().index).of(counter);
-  }
-  shm::BreakerInfo breaker() {
-    shm::BreakerInfo out;
-    shm::read_breaker(served.view(), shm::find_breaker(served.view(), "b").index, out);
-    return out;
-  }
-  void pass(std::uint64_t ns) {
-    shm::step_clock(served.view(), served.view().clock.now() + static_cast<std::int64_t>(ns));
-  }
-  static wire::Enter gate(std::uint64_t max_wait_ns = 0) {
-    wire::Enter out;
-    out.bulkhead = "gate";
-    out.max_wait_ns = max_wait_ns;
-    return out;
-  }
-  static wire::OutcomeReport done(const std::string& ticket,
-                                  OutcomeKind how = OutcomeKind::Succeeded) {
-    wire::OutcomeReport out;
-    out.ticket = ticket;
-    out.outcome = how;
-    return out;
-  }
-  /// ENTER that is not answered yet; its request id.
-  std::uint32_t wait(ServedPeer& peer, const wire::Enter& asked) {
-    const std::uint32_t request = peer.last_request() + 1;
-    peer.set_last_request(request);
-    peer.send(wire::MessageType::Enter, request, *wire::encode(asked));
-    return request;
-  }
-  /// What it is answered once the line was looked at.
-  wire::Admission answer_of(ServedPeer& peer, std::uint32_t request) {
-    served.desk().look_at_line();
-    const auto frame = peer.receive();
-    if (!frame || frame->header.type != wire::MessageType::EnterAnswer ||
-        frame->header.request != request) {
-      ADD_FAILURE() << "no answer to " << request;
-      return {};
-    }
-    return wire::decode<wire::EnterAnswer>(frame->payload)->admission;
-  }
-  std::uint64_t tokens_left(ServedPeer& peer) {
-    wire::Peek look;
-    look.items.push_back({"api", "k", 0, 0});
-    const auto answer = peer.ask<wire::PeekAnswer>(look);
-    return answer ? answer->decisions.at(0).remaining : 999;
-  }
-
-  Served served;
-  ServedPeer one{served}, two{served}, three{served};
-  wire::Welcome welcome;               // of `three`
-};
 
 TEST_F(Places, AreHeldUntilTheirOutcomeAndARefusalSaysHowItStands) {
   const wire::Admission held = one.enter(gate());
@@ -279,26 +180,62 @@ TEST_F(Places, ASessionMayHaveSoManyInLine) {
   EXPECT_GT(other, 0U);
 }
 
-TEST_F(Places, ARestartKeepsThemAndTheirSessionsPresentThem) {
-  const std::string held = one.enter(gate()).ticket;
-  served.stop();
-  served.start();
-  served.tick();
-  EXPECT_EQ(info().in_use, 1U);
-  ServedPeer again(served), other(served);
-  again.greet();
-  other.greet();
-  EXPECT_EQ(other.enter(gate()).reason, number(Reason::Full));
+TEST_F(Places, CallAndPlaceMayHaveATicketEach) {
+  wire::Enter both = gate();
+  both.breaker = "b";
+  both.apart = true;
+  both.items.push_back({"api", "k", 2, 0});
+  const wire::Admission told = one.enter(both);
+  ASSERT_TRUE(told.allowed());
+  ASSERT_NE(told.place_ticket, "");
+  EXPECT_EQ(told.flags, 0U) << "the call of a closed breaker holds nothing";
 
-  const auto answer = again.ask<wire::PresentAnswer>(wire::Present{{held, held}});
-
-  ASSERT_TRUE(answer);
-  EXPECT_NE(answer->tickets[0], "");
-  EXPECT_EQ(answer->tickets[1], "");
-  served.tick(2 * kGraceNs);
-  EXPECT_EQ(info().in_use, 1U);
-  EXPECT_EQ(again.outcome(done(answer->tickets[0])), 0U);
+  EXPECT_EQ(one.outcome(done(told.ticket, OutcomeKind::Failed)), 0U);
+  EXPECT_EQ(breaker().word.state, rule::BreakerState::Open);
+  EXPECT_EQ(info().in_use, 1U) << "the place is left later";
+  EXPECT_EQ(one.outcome(done(told.place_ticket)), 0U);
   EXPECT_EQ(info().in_use, 0U);
+  EXPECT_EQ(one.outcome(done(told.place_ticket)), code(ItemError::Stale));
+  pass(1'001 * kMsNs);
+  const wire::Admission probe = two.enter(both);
+  ASSERT_TRUE(probe.allowed());
+  EXPECT_EQ(probe.flags, wire::kAnswerHolds);
+  EXPECT_EQ(two.ask<wire::CancelAnswer>(wire::Cancel{two.last_request()})->returned,
+            (wire::Returned{0, 2}));
+  EXPECT_EQ(info().in_use, 0U);
+  EXPECT_EQ(breaker().probes_held, 0U);
+}
+
+TEST_F(Places, OneInLineGetsNothingOfWhatAnotherWasGrantedMeanwhile) {
+  const std::string held = one.enter(gate()).ticket;
+  const std::uint32_t waiting = wait(two, gate(kLong));
+  wire::Enter other;
+  other.breaker = "b";
+  other.items.push_back({"api", "k", 1, 0});
+  ASSERT_TRUE(three.enter(other).allowed());
+  EXPECT_EQ(one.outcome(done(held)), 0U);
+
+  const wire::Admission told = answer_of(two, waiting);
+
+  ASSERT_TRUE(told.allowed());
+  EXPECT_EQ(told.state, wire::BreakerWord::None);
+  EXPECT_EQ(two.outcome(done(told.ticket)), 0U);
+  EXPECT_EQ(info().in_use, 0U);
+}
+
+TEST_F(Places, ACallThatCouldNotBeginInTimeIsNoFailure) {
+  one.enter(gate());
+  wire::Enter both = gate(kLong);
+  both.breaker = "b";
+  both.call_ns = 100 * kMsNs;
+  const std::uint32_t waiting = wait(two, both);
+  pass(101 * kMsNs);
+
+  EXPECT_EQ(answer_of(two, waiting).reason, number(Reason::Expired));
+
+  EXPECT_EQ(shm::sum_breaker_counters(served.view(), 0)
+                .of(shm::BreakerCounter::ExpiredInQueue), 1U);
+  EXPECT_EQ(breaker().word.state, rule::BreakerState::Closed);
 }
 
 TEST_F(Places, AllPartsAreTakenOrNone) {

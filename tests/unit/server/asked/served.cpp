@@ -113,8 +113,12 @@ void ServedPeer::send(wire::MessageType type, std::uint32_t request, std::string
   served_.turn();
 }
 
-std::optional<wire::Frame> ServedPeer::receive() {
-  for (int i = 0; i < kTurns; ++i) {
+std::optional<wire::Frame> ServedPeer::take_now() { return receive_within(1); }
+
+std::optional<wire::Frame> ServedPeer::receive() { return receive_within(kTurns); }
+
+std::optional<wire::Frame> ServedPeer::receive_within(int turns) {
+  for (int i = 0; i <= turns; ++i) {
     std::string_view rest = bytes_;
     auto frame = reader_.next(rest);
     bytes_.assign(rest);

@@ -78,6 +78,8 @@ class ServedPeer {
             std::uint16_t flags = 0);
   /// The next frame; nullopt when none comes however often the loop turns, or at the end.
   std::optional<wire::Frame> receive();
+  /// The next frame that has come already; the loop is turned once.
+  std::optional<wire::Frame> take_now();
   /// Ends the connection: with BYE, or by a cut.
   void bye();
   void cut();
@@ -85,6 +87,8 @@ class ServedPeer {
   void set_last_request(std::uint32_t request) noexcept { request_ = request; }
 
  private:
+  std::optional<wire::Frame> receive_within(int turns);
+
   Served& served_;
   shm::UniqueFd fd_;
   wire::FrameReader reader_{wire::kMaxFrameLargest};

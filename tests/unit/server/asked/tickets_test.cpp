@@ -306,12 +306,14 @@ TEST_F(Tickets, ARestartKeepsProbesAndTheirSessionsPresentThem) {
   EXPECT_EQ(state(), BreakerState::Closed);
 }
 
-TEST_F(Tickets, WhatNobodyPresentsGoesBackAfterTheGrace) {
+TEST_F(Tickets, WhatItsClientDoesNotPresentGoesBackAfterTheGrace) {
   ServedPeer peer(served);
-  peer.greet();
+  const std::string session = peer.greet().session;
   const std::string probe = take_probe(peer);
   served.stop();
   served.start();
+  ServedPeer back(served);
+  back.greet(session);
   served.tick(kGraceNs - 1'000'000'000);
   EXPECT_EQ(info().probes_held, 1U);
 
