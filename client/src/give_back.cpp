@@ -123,4 +123,12 @@ void end_in_successor(const BreakerPlace& place, const shm::BreakerCall& call,
   place.record->link->owed().give_back(owed);
 }
 
+void give_back_owed(const BulkheadSpot* spot, const BreakerPlace* place,
+                    const shm::EnterOwed& owed) noexcept {
+  if (spot != nullptr && owed.place.cell_value != 0) leave_in_successor(*spot, owed.place);
+  if (place != nullptr && shm::goes_on(owed.how)) {
+    end_in_successor(*place, owed.call, {.kind = shm::Ended::Cancelled}, owed.how);
+  }
+}
+
 }  // namespace cutwater::detail

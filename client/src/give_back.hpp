@@ -18,6 +18,7 @@
 
 #include "shm/breaker.hpp"
 #include "shm/bulkhead.hpp"
+#include "shm/enter.hpp"
 
 namespace cutwater::detail {
 
@@ -62,6 +63,9 @@ class OwedList {
 
 /// A place for which Left::Moved was told at that spot.
 void leave_in_successor(const BulkheadSpot& spot, const shm::PlaceTicket& place) noexcept;
+/// What an admission left over on its way; a part that it did not ask for is nullptr.
+void give_back_owed(const BulkheadSpot* spot, const BreakerPlace* place,
+                    const shm::EnterOwed& owed) noexcept;
 /// A call for which goes_on(how). An outcome without a cell is dropped where it cannot be told now.
 void end_in_successor(const BreakerPlace& place, const shm::BreakerCall& call,
                       shm::BreakerReport report, shm::Recorded how) noexcept;

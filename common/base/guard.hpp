@@ -63,6 +63,7 @@ enum class Guard {
   CopyFromTheBeginning,    ///< shm/supersede: what was copied before a kill is not trusted
   CopyFindsNewPlace,       ///< shm/supersede: an entry's place is computed for the new table
   RulesRenamedLast,        ///< shm/supersede: the new rules are named when all else is
+  GivenBackInBoth,         ///< shm/supersede: what is given back behind the mark, there too
   // breakers
   BreakerSettlesEveryCell, ///< shm/breaker_finish: outcomes of the killed are judged, not only ours
   BreakerTicketEpoch,      ///< shm/breaker_finish: an outcome counts in the epoch of its grant only
@@ -75,6 +76,7 @@ enum class Guard {
   BreakerTwoReadings,      ///< shm/breaker_probe: some of P decide only when two readings agree
   BreakerSettleBeforeRefusing,  ///< shm/breaker_enter: nobody refuses before it tried to settle
   BreakerRestHealthy,      ///< shm/breaker_user: one is singled out only beside a healthy rest
+  BreakerPassesExactly,    ///< shm/breaker_probe: a probe passes on by exactly its ticket's word
   BreakerMoveClearsViews,  ///< shm/breaker_user: a move of the host ends what processes had for
                            ///< themselves
   HangingCountedOnce,      ///< shm/breaker_hanging: a call gives its cell back before it records

@@ -101,6 +101,7 @@ void add_counters(wire::Value& row, const shm::BreakerSums& sums) {
   for (std::size_t i = 0; i < std::size(kCounterWords); ++i) {
     counters.set(kCounterWords[i], sums.value[i]);
   }
+  counters.set("expired_in_queue", sums.of(shm::BreakerCounter::ExpiredInQueue));
   for (std::size_t i = 0; i < shm::kBreakerClasses; ++i) {
     const std::string_view name = rule::counter_name(static_cast<std::uint8_t>(i));
     const std::uint64_t count = sums.value[kFirstClass + i];

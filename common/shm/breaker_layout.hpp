@@ -325,6 +325,7 @@ enum class BreakerCounter : std::uint8_t {
   LocalFaults = 15, ProbesGranted = 16, Hinted = 17, Untracked = 18, GrantedOff = 19,
   DurationUs = 20, HangingReclaimed = 21,
   BeyondInstances = 22,              ///< of a pattern: names that found no place of their own
+  ExpiredInQueue = 23,               ///< calls that never started: their deadline passed before
   FirstClass = 32,                   ///< 32..63: failures by class
 };
 inline constexpr std::size_t kBreakerCounters = 64;

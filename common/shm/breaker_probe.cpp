@@ -126,7 +126,8 @@ bool pass_probe(const View& view, BreakerRef ref, const BreakerCaller& to,
   cell.row = to.row;
   cell.generation = to.generation & kProbeGenerationMask;
   const Word16 mine = pack_probe(cell);
-  Word16 held = call.ticket;
+  Word16 held = guarded(Guard::BreakerPassesExactly) ? call.ticket
+                                                     : load16(parts.probes + call.cell);
   CUTWATER_SYNC_POINT("breaker.before_pass");
   if (!cas16(parts.probes + call.cell, held, mine)) return false;
   call.ticket = mine;

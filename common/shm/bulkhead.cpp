@@ -78,7 +78,9 @@ BulkheadEntry passed_off(const View& view, const BulkheadParts& parts,
   if (overshot(parts, held.cell)) {
     count_bulkhead(view, caller.stripe, parts.index, BulkheadCounter::Overshot);
     static_cast<void>(pass_place(parts, held, true, caller.stripe));
-    return refuse(parts, caller);
+    BulkheadEntry refusal = refuse(parts, caller);
+    if (overtaken(view)) refusal.place = {held.value, 0, held.cell};
+    return refusal;
   }
   BulkheadEntry entry;
   entry.granted = true;
@@ -107,7 +109,9 @@ BulkheadEntry entry_of(const View& view, BulkheadRef ref, const BulkheadCaller& 
   }
   // Gone. What copies the memory meanwhile finds it held by a call that never began.
   static_cast<void>(swap_cell(place.at, place.ticket.cell_value, 0));
-  return degraded_place(view, ref, caller.stripe);
+  BulkheadEntry refusal = degraded_place(view, ref, caller.stripe);
+  if (overtaken(view)) refusal.place = {place.ticket.cell_value, 0, place.ticket.cell};
+  return refusal;
 }
 
 PlaceTicket stamp_place(const BulkheadParts& parts, HeldPlace held, std::int64_t now) noexcept {

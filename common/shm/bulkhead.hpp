@@ -78,7 +78,9 @@ struct BulkheadEntry {
   bool may_wait = false;               ///< refused Full, and a caller may join the line
   bool hint = false;                   ///< retry_after_ns is an estimate (always, when refused)
   Reason reason = Reason::Full;        ///< Full; Expired (the line); Degraded: gone, no row, damage
-  PlaceTicket place;                   ///< when granted; cell_value 0 when it is switched off
+  /// When granted; cell_value 0 when it is switched off. When refused: one too many that was given
+  /// back while the memory was superseded, to be left in the successor as well (Left::Moved).
+  PlaceTicket place;
   // When refused:
   std::uint32_t in_use = 0;            ///< places that are not free
   std::uint32_t limit = 0;

@@ -11,6 +11,7 @@
 #include "base/sync_point.hpp"
 #include "shm/breaker_detail.hpp"
 #include "shm/bulkhead_detail.hpp"
+#include "shm/supersede.hpp"
 
 namespace cutwater::shm {
 namespace {
@@ -68,19 +69,19 @@ void pass_on_handed(BulkheadParts& parts, const WaitTicket& wait, StripeHandle s
   }
 }
 
-/// Makes the place that was handed to us ours. Kept: `out` holds it.
+/// Makes the place that was handed to us ours: true. Else `out` is what of it is owed to a
+/// successor of the memory, or empty.
 bool take_handed(BulkheadParts& parts, const BulkheadCaller& caller, const WaitTicket& wait,
                  std::uint32_t cell, HeldPlace& out) noexcept {
   const HeldPlace held{parts.cell(cell),
                        pack_held({caller.row, caller.generation}, next_take()), cell};
   CUTWATER_SYNC_POINT("bulkhead.before_mine");
   if (!swap_cell(held.place, pack_handed(wait.ticket, wait.record), held.value)) return false;
-  if (!overshot(parts, cell)) {
-    out = held;
-    return true;
-  }
+  out = held;
+  if (!overshot(parts, cell)) return true;
   count_bulkhead(*parts.view, caller.stripe, parts.index, BulkheadCounter::Overshot);
   static_cast<void>(pass_place(parts, held, false, caller.stripe));
+  if (!overtaken(*parts.view)) out = {};
   return false;
 }
 
@@ -201,12 +202,18 @@ LineLook poll_line(const View& view, BulkheadRef ref, const BulkheadCaller& call
     if (load_cell(parts.cell(i)) != handed) continue;
     HeldPlace held;
     if (take_handed(parts, caller, wait, i, held)) return granted(parts, caller, wait, held);
+    if (held.place != nullptr) look.entry.place = {held.value, 0, held.cell};
     if (!refresh_parts(parts)) break;
   }
   look.now_ns = view.clock.now();
-  if (look.now_ns >= wait.until_ns) return over(parts, caller, wait, look.now_ns);
-  if (is_ours(unpack_waiter(load16(&record->word)), caller, wait)) return look;
-  return gone(view, ref, caller, wait);
+  const PlaceTicket owed = look.entry.place;
+  if (look.now_ns >= wait.until_ns) {
+    look = over(parts, caller, wait, look.now_ns);
+  } else if (!is_ours(unpack_waiter(load16(&record->word)), caller, wait)) {
+    look = gone(view, ref, caller, wait);
+  }
+  look.entry.place = owed;
+  return look;
 }
 
 std::uint32_t* line_futex(const View& view, BulkheadRef ref, const WaitTicket& wait) noexcept {

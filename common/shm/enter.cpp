@@ -41,9 +41,24 @@ bool refuse_by_breaker(Round& r) noexcept {
                 said.hint || said.reason == Reason::Degraded);
 }
 
+/// One too many that was taken, and given back while the memory was superseded.
+void note_owed(Round& r, const BulkheadEntry& said) noexcept {
+  if (said.granted || said.place.cell_value == 0) return;
+  r.out.owed.place = r.entering.owed = said.place;
+}
+
+/// A call that was not made in time says nothing of the dependency.
+void count_unstarted(const Round& r) noexcept {
+  if (!r.has_breaker()) return;
+  count_breaker(r.view, r.caller.breaker.stripe, r.ask().breaker.index,
+                BreakerCounter::ExpiredInQueue);
+}
+
 bool refuse_by_bulkhead(Round& r) noexcept {
   const BulkheadEntry& said = r.out.bulkhead;
   r.out.now_ns = std::max(r.out.now_ns, said.now_ns);
+  note_owed(r, said);
+  if (said.reason == Reason::Expired) count_unstarted(r);
   return refuse(r, EnterPart::Bulkhead, said.reason, said.retry_after_ns, true);
 }
 
@@ -62,6 +77,7 @@ bool refuse_by_limits(Round& r) noexcept {
 bool expire(Round& r, std::int64_t now) noexcept {
   r.out.now_ns = now;
   const bool waited = r.entering.line.ticket != 0;
+  count_unstarted(r);
   if (waited) {
     count_bulkhead(r.view, r.caller.breaker.stripe, r.ask().bulkhead.index,
                    BulkheadCounter::RefusedExpired);
@@ -130,7 +146,8 @@ bool look_at_the_limits(Round& r) noexcept {
 void give_back_place(const View& view, const EnterCaller& caller, const EnterAsk& ask,
                      EnterAnswer& answer) noexcept {
   if (answer.place.cell_value == 0) return;
-  leave_bulkhead(view, ask.bulkhead, caller.bulkhead(), answer.place);
+  const Left left = leave_bulkhead(view, ask.bulkhead, caller.bulkhead(), answer.place);
+  if (left == Left::Moved) answer.owed.place = answer.place;
   answer.place = {};
 }
 
@@ -209,6 +226,7 @@ EnterStep look_in_line(Round& r) noexcept {
   Entering& e = r.entering;
   const BulkheadCaller caller = r.caller.bulkhead();
   e.seen = poll_line(r.view, r.ask().bulkhead, caller, e.line);
+  note_owed(r, e.seen.entry);
   if (e.seen.state != LineLook::State::Waiting) {
     r.out.bulkhead = e.seen.entry;
     out_of_line(r);
@@ -251,6 +269,7 @@ EnterStep take_a_place(Round& r) noexcept {
   if (r.joins) return join(r);
   r.out.bulkhead = enter_bulkhead(r.view, r.ask().bulkhead, r.caller.bulkhead());
   if (r.out.bulkhead.granted) return got_the_place(r);
+  note_owed(r, r.out.bulkhead);
   // Somebody was faster since the look; that this was counted as a refusal is as good as true.
   if (joins(r)) return join(r);
   refuse_by_bulkhead(r);
@@ -265,6 +284,7 @@ EnterStep begin_enter(const View& view, const EnterCaller& caller, Entering& ent
   out = {};
   entering.line = {};
   entering.waits = false;
+  entering.owed = {};
   if (entering.ask.limits.size() > kMaxAdmitItems) {
     out.now_ns = view.clock.now();
     refuse(r, EnterPart::None, Reason::InvalidArgument, -1, false);
@@ -280,6 +300,8 @@ EnterStep resume_enter(const View& view, const EnterCaller& caller, Entering& en
                        EnterAnswer& out) noexcept {
   if (!entering.waits) return EnterStep::Done;
   Round r{view, caller, entering, out};
+  out = {};                            // it may have been another's meanwhile
+  out.owed.place = entering.owed;
   return look_in_line(r);
 }
 
@@ -298,7 +320,12 @@ void undo_enter(const View& view, const EnterCaller& caller, const EnterAsk& ask
                 EnterAnswer& answer) noexcept {
   if (!answer.granted()) return;
   if (answer.call.kind != CallKind::None) {
-    finish_breaker(view, ask.breaker, caller.breaker, answer.call, {.kind = Ended::Cancelled});
+    const Recorded how = finish_breaker(view, ask.breaker, caller.breaker, answer.call,
+                                        {.kind = Ended::Cancelled});
+    if (goes_on(how)) {
+      answer.owed.call = answer.call;
+      answer.owed.how = how;
+    }
     answer.call = {};
   }
   give_back_tokens(view, answer);

@@ -65,6 +65,14 @@ struct EnterAsk {
 /// Which part refused; numbers are those of the protocol.
 enum class EnterPart : std::uint8_t { None = 0, Limit = 1, Bulkhead = 2, Breaker = 3 };
 
+/// What was given back while the memory was superseded (shm/supersede.hpp, overtaken()): to be
+/// given back in the successor too, which may have it as it was before.
+struct EnterOwed {
+  PlaceTicket place;                   ///< for leave_bulkhead(); cell_value 0: none
+  BreakerCall call;                    ///< for finish_in_successor(), cancelled; kind None: none
+  Recorded how = Recorded::Nothing;
+};
+
 struct EnterAnswer {
   /// Allowed; Open, Probing; Full; Limit, Never, Banned; Expired: the deadline passed (part: where
   /// it waited, else None); Degraded: a part is gone (`gone`), or damage; InvalidArgument.
@@ -81,6 +89,7 @@ struct EnterAnswer {
   BreakerEntry breaker;                ///< what the breaker said last
   BulkheadEntry bulkhead;              ///< what the bulkhead said last
   AdmitAnswer limits;                  ///< what the limits said; receipts when granted
+  EnterOwed owed;                      ///< of a refusal, and of undo_enter()
 
   bool granted() const noexcept { return reason == Reason::Allowed; }
 };
@@ -103,6 +112,7 @@ struct Entering {
   WaitTicket line;                     ///< its record in line
   LineLook seen;                       ///< what it saw there last
   bool waits = false;                  ///< it stands in line
+  PlaceTicket owed;                    ///< EnterOwed::place so far
 };
 
 enum class EnterStep : std::uint8_t {

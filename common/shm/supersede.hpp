@@ -18,6 +18,7 @@
 // Slack: one decision for each thread that stood between its look at `current` and its swap.
 // Room: both memories at once. Thread safety: the owner, one thread, under the directory's lock.
 #pragma once
+#include "base/guard.hpp"
 #include "shm/memory_copy.hpp"
 #include "shm/segment.hpp"
 
@@ -52,7 +53,7 @@ bool is_superseded(const View& view) noexcept;
 inline bool overtaken(const View& view) noexcept {
   // seq_cst: pairs with the bit's, as said above.
   const std::uint64_t now = __atomic_load_n(&view.rules_control->current, __ATOMIC_SEQ_CST);
-  return (now & kCurrentSupersededBit) != 0;
+  return (now & kCurrentSupersededBit) != 0 && guarded(Guard::GivenBackInBoth);
 }
 
 }  // namespace cutwater::shm

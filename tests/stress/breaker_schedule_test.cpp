@@ -158,6 +158,20 @@ TEST(BreakerSchedule, SomeOfTheProbesDecideOnOneMomentOnly) {
   EXPECT_EQ(w.state(), BreakerState::Closed);
 }
 
+TEST(BreakerSchedule, AProbePassesOnByItsExactWordOnly) {
+  BreakerWorld w(half_open_breaker(1));
+  half_open(w);
+  shm::BreakerEntry former = w.enter(0);
+  w.finish(former, Ended::Cancelled, 0);
+  const shm::BreakerEntry present = w.enter(1);
+  ASSERT_EQ(present.call.cell, former.call.cell);
+
+  EXPECT_FALSE(shm::pass_probe(w.view(), w.ref(), w.caller(2), former.call));
+
+  EXPECT_NE(w.finish(present, Ended::Success, 1), Recorded::Stale);
+  EXPECT_EQ(w.state(), BreakerState::Closed);
+}
+
 TEST(BreakerSchedule, NobodyIsRefusedByAHalfOpenThatIsDecided) {
   BreakerWorld w(half_open_breaker(1));
   half_open(w);
