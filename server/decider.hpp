@@ -123,6 +123,7 @@ class Decider {
   const wire::EnterAnswer* begin(WaitingEnter& entering, Holder& holder, wire::Receipts* receipts);
   const wire::EnterAnswer* tell(shm::EnterStep step, const WaitingEnter& entering, Holder& holder,
                                 wire::Receipts* receipts);
+  void tell_limits(const WaitingEnter& entering);
   void tell_grant(const WaitingEnter& entering, Holder& holder, wire::Receipts* receipts);
   void tell_refusal(const WaitingEnter& entering);
   void tell_call(shm::BreakerRef ref, const shm::BreakerCall& call, std::int64_t now,

@@ -154,23 +154,39 @@ const wire::EnterAnswer* Decider::tell(shm::EnterStep step, const WaitingEnter& 
   return &entered_;
 }
 
+void Decider::tell_limits(const WaitingEnter& entering) {
+  wire::Admission& out = entered_.admission;
+  fill_answer(met_.limits.verdict, out);
+  out.index = met_.limits.decisive;
+  const bool stepped = memory_.view().clock.is_stepped();
+  if (stepped) out.clock_ns = wire_ns(met_.limits.verdict.t);
+  out.each.resize(entering.entering.ask.limits.size());
+  for (std::size_t i = 0; i < out.each.size(); ++i) {
+    fill_decision(met_.limits.item[i], entering.asked.items[i].cost, stepped, out.each[i]);
+  }
+}
+
 void Decider::tell_grant(const WaitingEnter& entering, Holder& holder, wire::Receipts* receipts) {
   const shm::EnterAsk& ask = entering.entering.ask;
   wire::Admission& out = entered_.admission;
   if (!ask.limits.empty()) {
-    fill_answer(met_.limits.verdict, out);
-    out.index = met_.limits.decisive;
+    tell_limits(entering);
     for (std::size_t i = 0; receipts != nullptr && i < ask.limits.size(); ++i) {
       receipts->add(to_bytes(life_, ask.limits[i].limit, met_.limits.item[i]));
     }
   }
   const std::int64_t now = memory_.view().clock.now();
-  Ticket ticket;
+  Ticket ticket, apart;
   if (met_.call.kind != shm::CallKind::None) tell_call(ask.breaker, met_.call, now, ticket, out);
-  if (met_.place.cell_value != 0) ticket.set_place(ask.bulkhead, met_.place);
+  if (met_.place.cell_value != 0) {
+    const bool alone = entering.asked.apart && ticket.has_breaker;
+    (alone ? apart : ticket).set_place(ask.bulkhead, met_.place);
+  }
   if (!ticket.has_breaker && !ticket.has_place) return;   // a bulkhead that is switched off
-  give_ticket(ticket, now, holder, out);
-  keep_ticket(entering.asked, receipts);
+  if (apart.has_place) out.place_ticket = give_ticket(apart, now, holder);
+  out.ticket = give_ticket(ticket, now, holder);
+  if (ticket.holds()) out.flags |= wire::kAnswerHolds;
+  keep_tickets(entering.asked, receipts);
 }
 
 void Decider::tell_refusal(const WaitingEnter& entering) {
@@ -178,8 +194,7 @@ void Decider::tell_refusal(const WaitingEnter& entering) {
   switch (met_.part) {
     case shm::EnterPart::Limit:
       if (met_.limits_outcome == shm::Outcome::Answered) {
-        fill_answer(met_.limits.verdict, out);
-        out.index = met_.limits.decisive;
+        tell_limits(entering);
       } else {
         fill_answer(gone(memory_.view()), out);
         out.index = met_.limits.gone;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ENTER of a breaker alone, and what ends tickets: OUTCOME, CANCEL, PRESENT.
 #include <algorithm>
+#include <array>
+#include <span>
 
 #include "answer_fields.hpp"
 #include "breaker_words.hpp"
@@ -27,14 +29,26 @@ shm::Ended ended(rule::ClassVerdict verdict) {
   return shm::Ended::Failure;
 }
 
-std::string_view class_of(const wire::OutcomeReport& report) {
-  if (!report.outcome_class.empty()) return report.outcome_class;
-  return report.outcome == wire::OutcomeKind::TimedOut ? kTimeout : kException;
-}
-
 std::int64_t ns_or(std::uint64_t ns, std::int64_t otherwise) {
   if (ns == wire::kNever) return otherwise;
   return static_cast<std::int64_t>(std::min<std::uint64_t>(ns, std::uint64_t{1} << 62));
+}
+
+/// The class that decides, of all that were told.
+std::string_view class_of(const shm::View& view, shm::BreakerRef ref,
+                          const wire::OutcomeReport& report) {
+  if (report.outcome_class.empty()) {
+    return report.outcome == wire::OutcomeKind::TimedOut ? kTimeout : kException;
+  }
+  if (report.others.empty()) return report.outcome_class;
+  std::array<std::string_view, wire::kMaxOtherClasses> own;
+  std::size_t count = 0;
+  own[count++] = report.outcome_class;
+  for (std::size_t i = 0; i + 1 < report.others.size(); ++i) own[count++] = report.others[i];
+  return rule::deciding_class(std::span(own).first(count), report.others.back(),
+                              [&](std::string_view name) {
+                                return shm::listed_class(view, ref, name);
+                              });
 }
 
 /// What was told, as the breaker counts it.
@@ -49,9 +63,10 @@ shm::BreakerReport report_of(const shm::View& view, shm::BreakerRef ref,
     case wire::OutcomeKind::Failed:
     case wire::OutcomeKind::TimedOut: break;
   }
-  const std::string_view name = class_of(told);
+  const std::string_view name = class_of(view, ref, told);
   out.kind = shm::Ended::Failure;
   out.failure_class = rule::class_counter(name);
+  if (rule::may_retry_after(name)) out.retry_after_ns = ns_or(told.retry_after_ns, -1);
   out.open_now = told.open_for_ns != 0;
   if (out.open_now) out.open_for_ns = ns_or(told.open_for_ns, -1);
   else out.kind = ended(shm::judge_class(view, ref, name));
@@ -64,6 +79,13 @@ shm::BreakerCaller Decider::caller_of(Holder& holder, shm::BreakerRef ref) {
   return {holder.row.index, holder.row.generation, stripe_, &holder.locals[ref.index], {}};
 }
 
+void Decider::note_late(const wire::Enter& asked) {
+  if (!asked.breaker) return;
+  const shm::BreakerRef ref = shm::find_breaker(memory_.view(), *asked.breaker);
+  if (ref.index == shm::kNoLine) return;
+  shm::count_breaker(memory_.view(), stripe_, ref.index, shm::BreakerCounter::ExpiredInQueue);
+}
+
 void Decider::enter_breaker(const wire::Enter& asked, shm::BreakerRef ref, Holder& holder,
                             wire::Admission& out) {
   const shm::View& view = memory_.view();
@@ -74,7 +96,8 @@ void Decider::enter_breaker(const wire::Enter& asked, shm::BreakerRef ref, Holde
   const std::int64_t now = entry.now_ns != 0 ? entry.now_ns : view.clock.now();
   Ticket ticket;
   tell_call(ref, entry.call, now, ticket, out);
-  give_ticket(ticket, now, holder, out);
+  out.ticket = give_ticket(ticket, now, holder);
+  if (ticket.holds()) out.flags |= wire::kAnswerHolds;
 }
 
 void Decider::tell_call(shm::BreakerRef ref, const shm::BreakerCall& call, std::int64_t now,
@@ -89,15 +112,12 @@ void Decider::tell_call(shm::BreakerRef ref, const shm::BreakerCall& call, std::
   out.deadline_ns = wire_ns(until * 1'000 - now);
 }
 
-void Decider::give_ticket(Ticket& ticket, std::int64_t now, Holder& holder, wire::Admission& out) {
+std::string Decider::give_ticket(Ticket& ticket, std::int64_t now, Holder& holder) {
   ticket.row = holder.row;
   ticket.serial = holder.tickets.issue();
   ticket.start_ns = now;
-  if (ticket.holds()) {
-    out.flags |= wire::kAnswerHolds;
-    ++holder.holding;
-  }
-  out.ticket = to_ticket(ticket, mark_);
+  if (ticket.holds()) ++holder.holding;
+  return to_ticket(ticket, mark_);
 }
 
 void Decider::refuse_breaker(shm::BreakerRef ref, const shm::BreakerEntry& entry,
@@ -123,10 +143,12 @@ void Decider::refuse_breaker(shm::BreakerRef ref, const shm::BreakerEntry& entry
 }
 
 /// For CANCEL: behind the receipts of the items, where REFUND does not reach.
-void Decider::keep_ticket(const wire::Enter& asked, wire::Receipts* receipts) {
+void Decider::keep_tickets(const wire::Enter& asked, wire::Receipts* receipts) {
   const wire::Admission& out = entered_.admission;
   if (receipts == nullptr || out.ticket.empty()) return;
   while (receipts->size() < std::max<std::size_t>(asked.items.size(), 1)) receipts->add({});
+  // Undone from the last on: the call, the place, then the tokens.
+  if (!out.place_ticket.empty()) receipts->add(out.place_ticket);
   receipts->add(out.ticket);
 }
 

@@ -27,7 +27,7 @@ const wire::EnterAnswer* Decider::enter(const wire::Enter& asked, Holder& holder
     shm::EnterAsk ask;
     if (!find_parts(asked, ask, out)) return &entered_;
     enter_breaker(asked, ask.breaker, holder, out);
-    keep_ticket(asked, receipts);
+    keep_tickets(asked, receipts);
   } else if (asked.bulkhead || asked.breaker) {
     waits = std::make_unique<WaitingEnter>(asked);
     const wire::EnterAnswer* const answer = begin(*waits, holder, receipts);

@@ -46,21 +46,6 @@ std::size_t decisive_of(std::span<const Decision> each) noexcept {
   return best;
 }
 
-/// A limit named twice with the same key counts the sum: `place[i]` is the first of its kind.
-std::size_t merge(std::span<const LimitAsk> asks, std::span<client::NamedAsk> named,
-                  std::span<std::size_t> place) noexcept {
-  std::size_t count = 0;
-  for (std::size_t i = 0; i < asks.size(); ++i) {
-    const std::string_view limit = asks[i].limit.name();
-    std::size_t at = 0;
-    while (at < count && (named[at].limit != limit || named[at].key != asks[i].key)) ++at;
-    if (at == count) named[count++] = {limit, asks[i].key, 0};
-    named[at].cost += asks[i].cost;
-    place[i] = at;
-  }
-  return count;
-}
-
 /// The verdict of answers that stand each by itself.
 DecisionData join(std::span<const Decision> each, std::size_t decisive) noexcept {
   DecisionData out = each[decisive].data();
@@ -77,40 +62,17 @@ DecisionData join(std::span<const Decision> each, std::size_t decisive) noexcept
   return out;
 }
 
-/// The answers of an ENTER: the verdict, and one receipt for each limit and key.
-AskEnd enter(client::AskSocket& socket, std::span<const LimitAsk> asks, Joined& out,
-             std::int64_t deadline_ns) noexcept {
-  std::array<client::NamedAsk, kMaxLimitsAtOnce> named;
-  std::array<std::size_t, kMaxLimitsAtOnce> place{};
-  client::AllTaking taking;
-  taking.asks = {named.data(), merge(asks, named, place)};
-  const AskEnd end = client::ask_enter(socket, taking, deadline_ns);
-  if (end != AskEnd::Answered) return end;
-  out.verdict = std::move(taking.verdict);
-  out.count = taking.count == 0 ? 0 : asks.size();
-  for (std::size_t i = asks.size(); i-- > 0;) {
-    if (place[i] == taking.index) out.index = i;
-    if (out.count == 0) continue;
-    DecisionData& one = out.each[i].data();
-    one = taking.each[place[i]].data();
-    // Of a limit named twice the first has the receipt, with the sum.
-    const bool first = std::find(place.begin(), place.begin() + i, place[i]) == place.begin() + i;
-    if (first) continue;
-    one.receipt = Receipt::None;
-    one.slot = nullptr;
-  }
-  return end;
-}
-
-/// The same of a PEEK, whose answers stand each by itself. Each is asked twice, with its cost and
+/// The answers of a PEEK, which stand each by itself. Each is asked twice, with its cost and
 /// without: while one refuses, nothing is taken from the others, and they say what is there.
-AskEnd look(client::AskSocket& socket, std::span<const LimitAsk> asks, Joined& out,
-            std::int64_t deadline_ns) noexcept {
+AskEnd look(client::AskSocket& socket, std::span<const LimitAsk> asks,
+            const detail::MergedAsks& sent, Joined& out, std::int64_t deadline_ns) noexcept {
+  const std::size_t count = sent.count;
   std::array<client::NamedAsk, 2 * kMaxLimitsAtOnce> named;
-  std::array<std::size_t, kMaxLimitsAtOnce> place{};
   std::array<Decision, 2 * kMaxLimitsAtOnce> seen;
-  const std::size_t count = merge(asks, named, place);
-  for (std::size_t i = 0; i < count; ++i) named[count + i] = {named[i].limit, named[i].key, 0};
+  for (std::size_t i = 0; i < count; ++i) {
+    named[i] = sent.named[i];
+    named[count + i] = {named[i].limit, named[i].key, 0};
+  }
   const AskEnd end =
       client::ask_peek(socket, {named.data(), 2 * count}, {seen.data(), 2 * count}, deadline_ns);
   if (end != AskEnd::Answered) return end;
@@ -124,8 +86,8 @@ AskEnd look(client::AskSocket& socket, std::span<const LimitAsk> asks, Joined& o
   out.verdict.data() = join(each, decisive);
   out.count = asks.size();
   for (std::size_t i = asks.size(); i-- > 0;) {
-    out.each[i].data() = each[place[i]].data();
-    if (place[i] == decisive) out.index = i;
+    out.each[i].data() = each[sent.place[i]].data();
+    if (sent.place[i] == decisive) out.index = i;
   }
   return end;
 }
@@ -134,12 +96,46 @@ AskEnd look(client::AskSocket& socket, std::span<const LimitAsk> asks, Joined& o
 
 namespace detail {
 
+MergedAsks::MergedAsks(std::span<const LimitAsk> asks) noexcept {
+  for (std::size_t i = 0; i < asks.size(); ++i) {
+    const std::string_view limit = asks[i].limit.name();
+    std::size_t at = 0;
+    while (at < count && (named[at].limit != limit || named[at].key != asks[i].key)) ++at;
+    if (at == count) named[count++] = {limit, asks[i].key, 0};
+    named[at].cost += asks[i].cost;
+    place[i] = at;
+  }
+}
+
+void AllElsewhere::fill(std::span<const LimitAsk> asks, const MergedAsks& sent,
+                        client::AllTaking& told, Admission& out) noexcept {
+  const auto& place = sent.place;
+  out.verdict_ = std::move(told.verdict);
+  out.count_ = told.count == 0 ? 0 : asks.size();
+  for (std::size_t i = asks.size(); i-- > 0;) {
+    if (place[i] == told.index) out.index_ = i;
+    if (out.count_ == 0) continue;
+    DecisionData& one = out.each_[i].data();
+    one = told.each[place[i]].data();
+    one.owner = &LimitOf::state(asks[i].limit);
+    // Of a limit named twice the first has the receipt, with the sum.
+    const bool first = std::find(place.begin(), place.begin() + i, place[i]) == place.begin() + i;
+    if (first) continue;
+    one.receipt = Receipt::None;
+    one.slot = nullptr;
+  }
+  out.verdict_.data().owner = &LimitOf::state(asks[out.index_].limit);
+}
+
 AskEnd AllElsewhere::over_socket(std::span<const LimitAsk> asks, bool charge, DaemonLink& link,
                                  client::AskSocket& socket, Admission& out) noexcept {
   const std::int64_t deadline = boottime_ns() + link.settings().ask_timeout.count();
+  const MergedAsks sent(asks);
   Joined joined;
-  const AskEnd end = charge ? enter(socket, asks, joined, deadline)
-                            : look(socket, asks, joined, deadline);
+  client::AllTaking taking;
+  taking.asks = sent.asks();
+  const AskEnd end = charge ? client::ask_enter(socket, taking, deadline)
+                            : look(socket, asks, sent, joined, deadline);
   if (end != AskEnd::Answered && end != AskEnd::Failed) {
     link.on_unanswered(end, socket);
     return end;
@@ -148,6 +144,10 @@ AskEnd AllElsewhere::over_socket(std::span<const LimitAsk> asks, bool charge, Da
   if (end == AskEnd::Failed) {
     answer_degraded(LimitOf::state(asks[0].limit), out.verdict_.data());
     return AskEnd::Answered;
+  }
+  if (charge) {
+    fill(asks, sent, taking, out);
+    return end;
   }
   out.count_ = joined.count;
   out.index_ = joined.index;

@@ -287,27 +287,35 @@ void put_enter(std::string& frame, AcquireHead head, std::span<const NamedAsk> a
 
 void put_admission(std::string& frame, AcquireHead head, const AdmissionAsk& ask) {
   const bool lasting = ask.call_ns > Nanos{0};
-  wire::put_array_head(frame, lasting ? 6 : 5);
+  wire::put_array_head(frame, ask.apart ? 7 : lasting ? 6 : 5);
   wire::put_unsigned(frame, head.ttl_ns);
   wire::put_unsigned(frame, head.max_wait_ns);
   put_items(frame, ask.limits);
   put_name(frame, ask.bulkhead);
   put_name(frame, ask.breaker);
-  if (lasting) wire::put_unsigned(frame, static_cast<std::uint64_t>(ask.call_ns.count()));
+  const std::int64_t lasts = std::max<std::int64_t>(ask.call_ns.count(), 0);
+  if (lasting || ask.apart) wire::put_unsigned(frame, static_cast<std::uint64_t>(lasts));
+  if (ask.apart) wire::put_bool(frame, true);
 }
 
 void put_outcome(std::string& frame, const wire::OutcomeReport& report) {
   wire::put_array_head(frame, 1);
   wire::put_array_head(frame, 1);
-  const bool classed = !report.outcome_class.empty();
+  const bool others = !report.others.empty();
+  const bool waits = others || report.retry_after_ns != wire::kNever;
+  const bool classed = waits || !report.outcome_class.empty();
   const bool opens = classed || report.open_for_ns != 0;
   const bool lasted = opens || report.duration_ns != wire::kNever;
-  wire::put_array_head(frame, 2U + lasted + opens + classed);
+  wire::put_array_head(frame, 2U + lasted + opens + classed + waits + others);
   wire::put_binary(frame, report.ticket);
   wire::put_unsigned(frame, static_cast<std::uint8_t>(report.outcome));
   if (lasted) wire::put_unsigned(frame, report.duration_ns);
   if (opens) wire::put_unsigned(frame, report.open_for_ns);
   if (classed) wire::put_string(frame, report.outcome_class);
+  if (waits) wire::put_unsigned(frame, report.retry_after_ns);
+  if (!others) return;
+  wire::put_array_head(frame, report.others.size());
+  for (const std::string& name : report.others) wire::put_string(frame, name);
 }
 
 void put_refund(std::string& frame, std::uint32_t request, std::uint32_t item) {
@@ -333,23 +341,23 @@ bool take_decisions(std::string_view payload, const DecisionTaking& taking, AskR
 
 bool take_admission(std::string_view payload, AskReceipt receipt, AllTaking& taking) {
   const auto answer = wire::decode<wire::EnterAnswer>(payload);
+  if (!answer || taking.asks.size() > taking.each.size()) return false;
+  take_told(answer->admission, receipt, taking);
+  return true;
+}
+
+void take_told(const wire::Admission& told, AskReceipt receipt, AllTaking& taking) noexcept {
   const std::size_t asks = taking.asks.size();
-  if (!answer || asks > taking.each.size()) return false;
-  const wire::Admission& told = answer->admission;
   DecisionData& verdict = taking.verdict.data();
   begin({.stamp_ns = taking.stamp_ns}, verdict);
   taking.index = told.index;
   taking.count = 0;
-  if (told.is_error()) {
-    fill_error(told.reason, verdict);
-    return true;
-  }
+  if (told.is_error()) return fill_error(told.reason, verdict);
   fill_told(told, verdict);
   if (told.clock_ns != 0) verdict.t = duration(told.clock_ns);
   if (told.each.size() != asks) {
-    if (!verdict_is_of_rule(verdict)) return true;
-    fill_as_verdict(receipt, taking);
-    return true;
+    if (verdict_is_of_rule(verdict)) fill_as_verdict(receipt, taking);
+    return;
   }
   for (std::uint32_t i = 0; i < asks; ++i) {
     const DecisionTaking one{.cost = taking.asks[i].cost, .stamp_ns = taking.stamp_ns};
@@ -362,7 +370,6 @@ bool take_admission(std::string_view payload, AskReceipt receipt, AllTaking& tak
     keep_receipt(one, receipt, i, {item.charged, item.clock_ns}, out);
   }
   taking.count = asks;
-  return true;
 }
 
 bool take_refund(std::string_view payload, std::uint16_t& code, std::uint64_t& tokens_back) {

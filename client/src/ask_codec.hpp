@@ -49,6 +49,7 @@ struct AdmissionAsk {
   std::span<const NamedAsk> limits;
   Nanos max_wait{0};
   Nanos call_ns{0};                ///< how long the call may take; 0 = unknown
+  bool apart = false;              ///< the place gets a ticket of its own
 };
 void put_admission(std::string& frame, AcquireHead head, const AdmissionAsk& ask);
 /// OUTCOME of one ticket.
@@ -88,6 +89,8 @@ struct AllTaking {
   std::size_t index = 0;           ///< of the item that the verdict is of
   std::int64_t stamp_ns = 0;
 };
+/// The same of an admission that was read.
+void take_told(const wire::Admission& told, AskReceipt receipt, AllTaking& taking) noexcept;
 bool take_admission(std::string_view payload, AskReceipt receipt, AllTaking& taking);
 
 /// The one pair of a REFUND's answer.

@@ -9,6 +9,7 @@
 #include "src/asked_talk.hpp"
 #include "src/asking.hpp"
 #include "src/daemon_link.hpp"
+#include "src/enter_parts.hpp"
 #include "wire/text.hpp"
 
 namespace cutwater::detail {
@@ -28,6 +29,10 @@ BreakerStatus status_of(wire::BreakerWord word) noexcept {
     case wire::BreakerWord::MetricsOnly: return BreakerStatus::MetricsOnly;
     default: return BreakerStatus::Closed;
   }
+}
+
+std::uint64_t from_zero(Nanos time) noexcept {
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(0, time.count()));
 }
 
 wire::OutcomeKind word_of(shm::Ended ended) noexcept {
@@ -57,38 +62,43 @@ bool AskedBreaker::enter(BreakerRecord& record, Nanos deadline, Entered& out,
       });
   if (!answered) return false;
   const wire::Admission& a = told.admission;
-  BreakerRefusal& refusal = out.refusal_;
-  refusal.record_ = &record;
-  if (a.allowed()) {
-    Call& call = out.call_;
+  out.granted_ = a.allowed();
+  if (out.granted_) {
+    out.refusal_.record_ = &record;
     const bool holds = (a.flags & wire::kAnswerHolds) != 0;
-    AskedCall* const asked = link.asked_calls().add(&record, a.ticket, told.session, holds);
-    if (asked == nullptr) link.asked_calls().count_lost();
-    out.granted_ = true;
-    call.ticket_[0] = word_of(asked);
-    call.life_ = process_life();
-    call.epoch_ = static_cast<std::uint32_t>(a.epoch);
-    call.kind_ = static_cast<std::uint8_t>(
-        a.state == wire::BreakerWord::HalfOpen ? shm::CallKind::Probe : shm::CallKind::Window);
-    call.exceptions_ = std::uncaught_exceptions();
+    EnterParts::fill(out.call_, link.asked_calls().add(&record, a.ticket, told.session, holds), a);
     return true;
   }
-  refusal.reason_ = a.is_error() ? Reason::Degraded : static_cast<Reason>(a.reason);
-  if (refusal.reason_ == Reason::Degraded) {             // gone since it was asked for
-    out.degraded_ = true;
-    refusal.nowhere_ = static_cast<std::uint8_t>(Nowhere::Gone);
-    refusal.state_ = BreakerStatus::ForcedOpen;
-    refusal.retry_after_ = Nanos{retry_nowhere_ns(&link)};
-    return true;
+  EnterParts::fill(out.refusal_, record, a);
+  out.degraded_ = out.refusal_.reason_ == Reason::Degraded;   // gone since it was asked for
+  return true;
+}
+
+void EnterParts::fill(Call& call, AskedCall* held, const wire::Admission& told) noexcept {
+  call.ticket_[0] = word_of(held);
+  call.life_ = process_life();
+  call.epoch_ = static_cast<std::uint32_t>(told.epoch);
+  call.kind_ = static_cast<std::uint8_t>(told.state == wire::BreakerWord::HalfOpen
+                                             ? shm::CallKind::Probe
+                                             : shm::CallKind::Window);
+  call.exceptions_ = std::uncaught_exceptions();
+}
+
+void EnterParts::fill(BreakerRefusal& refusal, const BreakerRecord& record,
+                      const wire::Admission& told) noexcept {
+  refusal.record_ = &record;
+  refusal.reason_ = told.is_error() ? Reason::Degraded : static_cast<Reason>(told.reason);
+  if (refusal.reason_ == Reason::Degraded) {
+    nowhere(refusal, record, Nowhere::Gone, false);
+    return;
   }
   refusal.told_ = true;
-  refusal.state_ = status_of(a.state);
-  refusal.hint_ = (a.flags & wire::kAnswerHint) != 0;
-  refusal.process_ = (a.flags & wire::kAnswerProcess) != 0;
-  refusal.now_ns_ = a.since_ns == wire::kNever ? -1 : told_ns(a.since_ns);
-  refusal.retry_after_ = Nanos{told_ns(a.retry_after_ns)};
-  refusal.why_[a.why.copy(refusal.why_, sizeof refusal.why_ - 1)] = 0;
-  return true;
+  refusal.state_ = status_of(told.state);
+  refusal.hint_ = (told.flags & wire::kAnswerHint) != 0;
+  refusal.process_ = (told.flags & wire::kAnswerProcess) != 0;
+  refusal.now_ns_ = told.since_ns == wire::kNever ? -1 : told_ns(told.since_ns);
+  refusal.retry_after_ = Nanos{told_ns(told.retry_after_ns)};
+  refusal.why_[told.why.copy(refusal.why_, sizeof refusal.why_ - 1)] = 0;
 }
 
 std::optional<AskedBreaker::Looked> AskedBreaker::look(BreakerRecord& record,
@@ -121,9 +131,8 @@ std::optional<AskedBreaker::Looked> AskedBreaker::look(BreakerRecord& record,
   }
 }
 
-void AskedBreaker::report(Call& call, std::uint8_t ended, std::string_view outcome_class,
-                          std::optional<Nanos> took, bool open_now,
-                          std::optional<Nanos> open_for) noexcept {
+/// Tells it, with the duration as far as it is known here. `counts`: it has one.
+void AskedBreaker::say(Call& call, wire::OutcomeReport report, bool counts) noexcept {
   AskedCall* const asked = asked_of(call.ticket_[0]);
   // What was inherited over a fork is its parent's; what was never granted has nothing to say.
   if (asked == nullptr || call.life_ != process_life()) return;
@@ -131,20 +140,26 @@ void AskedBreaker::report(Call& call, std::uint8_t ended, std::string_view outco
   call.said_ = true;
   DaemonLink& link = *static_cast<BreakerRecord*>(asked->record)->link;
   AskSocket* const socket = link.place().socket;
-  const auto how = static_cast<shm::Ended>(ended);
-  wire::OutcomeReport report;
-  report.outcome = word_of(how);
-  const bool counts = how == shm::Ended::Success || how == shm::Ended::Failure;
-  if (took) {
-    report.duration_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(0, took->count()));
-  } else if (counts && socket != nullptr && !socket->stepped()) {
+  const bool measured = report.duration_ns != wire::kNever;
+  if (!measured && counts && socket != nullptr && !socket->stepped()) {
     report.duration_ns = static_cast<std::uint64_t>(
         std::max<std::int64_t>(0, boottime_ns() - asked->start_ns));
   }                                      // else the daemon measures
+  link.asked_calls().report(socket, *asked, std::move(report), link.ask_deadline_ns());
+  asked->used = true;                    // nobody presents it any more
+}
+
+void AskedBreaker::report(Call& call, std::uint8_t ended, std::string_view outcome_class,
+                          std::optional<Nanos> took, bool open_now,
+                          std::optional<Nanos> wait) noexcept {
+  const auto how = static_cast<shm::Ended>(ended);
+  wire::OutcomeReport report;
+  report.outcome = word_of(how);
+  if (took) report.duration_ns = from_zero(*took);
   if (open_now) {
-    report.open_for_ns = open_for ? static_cast<std::uint64_t>(
-                                        std::max<std::int64_t>(1, open_for->count()))
-                                  : wire::kNever;
+    report.open_for_ns = wait ? std::max<std::uint64_t>(1, from_zero(*wait)) : wire::kNever;
+  } else if (wait && rule::may_retry_after(outcome_class)) {
+    report.retry_after_ns = from_zero(*wait);
   }
   try {
     if (how == shm::Ended::Failure) {
@@ -153,8 +168,26 @@ void AskedBreaker::report(Call& call, std::uint8_t ended, std::string_view outco
   } catch (const std::exception&) {
     // Without memory for its class it is a failure all the same.
   }
-  link.asked_calls().report(socket, *asked, std::move(report), link.ask_deadline_ns());
-  asked->used = true;                    // nobody presents it any more
+  say(call, std::move(report), how == shm::Ended::Success || how == shm::Ended::Failure);
+}
+
+void AskedBreaker::failed_by(Call& call, std::span<const std::string_view> own,
+                             std::string_view built_in, std::optional<Nanos> took) noexcept {
+  wire::OutcomeReport report;
+  report.outcome = wire::OutcomeKind::Failed;
+  if (took) report.duration_ns = from_zero(*took);
+  try {
+    own = own.first(std::min(own.size(), wire::kMaxOtherClasses));
+    report.outcome_class =
+        wire::fit_text(own.empty() ? built_in : own.front(), wire::kMaxClass - 1);
+    for (std::size_t i = 1; i < own.size(); ++i) {
+      report.others.push_back(wire::fit_text(own[i], wire::kMaxClass - 1));
+    }
+    if (!own.empty()) report.others.push_back(wire::fit_text(built_in, wire::kMaxClass - 1));
+  } catch (const std::exception&) {
+    report.others.clear();               // by the names there is memory for
+  }
+  say(call, std::move(report), true);
 }
 
 void AskedBreaker::let_go(Call& call) noexcept {

@@ -6,12 +6,14 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include <cutwater/breaker.hpp>
 
 #include "src/breaker_record.hpp"
+#include "wire/enter_message.hpp"
 
 namespace cutwater::detail {
 
@@ -28,12 +30,20 @@ struct AskedBreaker {
   };
   static std::optional<Looked> look(BreakerRecord& record, Found<BreakerPlace>& found) noexcept;
 
-  /// The end of a Call without a place; nothing for one that was granted nowhere.
+  /// The end of a Call without a place; nothing for one that was granted nowhere. `wait`: of
+  /// open_for() when open_now, else a Retry-After.
   static void report(Call& call, std::uint8_t ended, std::string_view outcome_class,
                      std::optional<Nanos> took, bool open_now,
-                     std::optional<Nanos> open_for) noexcept;
+                     std::optional<Nanos> wait) noexcept;
+  /// The same for an exception: all its names, of which the breaker's lists choose there. Beyond
+  /// wire::kMaxOtherClasses of the program's own the later ones are not told.
+  static void failed_by(Call& call, std::span<const std::string_view> own,
+                        std::string_view built_in, std::optional<Nanos> took) noexcept;
   /// The Call has no word to say any more.
   static void let_go(Call& call) noexcept;
+
+ private:
+  static void say(Call& call, wire::OutcomeReport report, bool counts) noexcept;
 };
 
 }  // namespace cutwater::detail

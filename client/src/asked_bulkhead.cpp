@@ -13,13 +13,13 @@ namespace {
 /// but for `forever`, and then the connection's end ends it.
 constexpr Nanos kLongestWait = std::chrono::hours{24 * 365};
 
+}  // namespace
+
 Nanos patience_of(const PlaceAsk& ask) noexcept {
   Nanos wait = ask.max_wait ? std::max(*ask.max_wait, Nanos{0}) : kLongestWait;
   if (ask.deadline > Nanos{0}) wait = std::min(wait, ask.deadline);
   return std::min(wait, kLongestWait);
 }
-
-}  // namespace
 
 bool enter_asked(BulkheadRecord& record, const PlaceAsk& ask, wire::Admission& told,
                  client::AskedCall*& held, Found<BulkheadSpot>& found) noexcept {
@@ -39,7 +39,6 @@ bool enter_asked(BulkheadRecord& record, const PlaceAsk& ask, wire::Admission& t
   held = nullptr;
   if (!told.allowed() || told.ticket.empty()) return true;   // refused, or switched off there
   held = link.asked_calls().add(&record, told.ticket, answer.session, true);
-  if (held == nullptr) link.asked_calls().count_lost();
   return true;
 }
 

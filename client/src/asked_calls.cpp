@@ -48,7 +48,10 @@ void AskedCalls::forget_other_life() noexcept {
 AskedCall* AskedCalls::add(void* record, std::string_view ticket, std::uint32_t session,
                            bool holds) noexcept {
   auto* const call = new (std::nothrow) AskedCall;
-  if (call == nullptr) return nullptr;
+  if (call == nullptr) {
+    count_lost();
+    return nullptr;
+  }
   call->record = record;
   call->life = process_life();
   call->start_ns = boottime_ns();

@@ -39,7 +39,7 @@ struct AskedCall {
 
 class AskedCalls {
  public:
-  /// A call that was granted; nullptr without memory for it.
+  /// A call that was granted; nullptr without memory for it, counted.
   AskedCall* add(void* record, std::string_view ticket, std::uint32_t session,
                  bool holds) noexcept;
   /// Its Call or Place has ended.

@@ -110,6 +110,7 @@ struct AdmissionCall : Call {
     self.told.admission = std::move(answer->admission);
     self.told.request = self.request;
     self.told.session = self.socket->session_number();
+    self.told.stamp_ns = boottime_ns() + self.socket->clock_offset_ns();
     return true;
   }
 };

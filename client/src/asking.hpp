@@ -36,12 +36,13 @@ AskEnd ask_decisions(AskSocket& socket, detail::LimitState& state,
 /// ENTER of taking.asks, 1..8 limits, all or none; the rest of `taking` is the answer. The owners
 /// are the caller's to set.
 AskEnd ask_enter(AskSocket& socket, AllTaking& taking, std::int64_t deadline_ns) noexcept;
-/// ENTER of all it may have.
-/// What came of it, and the session whose tickets it has. Given up, it is cancelled.
+/// ENTER of all it may have: what came of it, and the session whose tickets it has. Given up, it is
+/// cancelled.
 struct AdmissionTold {
   wire::Admission admission;
   std::uint32_t request = 0;
   std::uint32_t session = 0;
+  std::int64_t stamp_ns = 0;     ///< segment time of the answer, as far as it is known here
 };
 AskEnd ask_admission(AskSocket& socket, const AdmissionAsk& ask, AdmissionTold& told,
                      std::int64_t deadline_ns) noexcept;

@@ -141,16 +141,14 @@ void Breaker::enter_slowly(BreakerPlace* place, Nanos deadline, Entered& out) no
   refusal.place_ = place;
   if (place == nullptr) {
     // Nowhere to ask: what the program chose for that.
-    out.granted_ =
-        detail::grants_nowhere(record_->link, static_cast<detail::Nowhere>(refusal.nowhere_));
-    refusal.state_ = out.granted_ ? BreakerStatus::Disabled : BreakerStatus::ForcedOpen;
-    refusal.retry_after_ = Nanos{detail::retry_nowhere_ns(record_->link)};
-    return;
+    const auto why = static_cast<detail::Nowhere>(refusal.nowhere_);
+    out.granted_ = detail::grants_nowhere(record_->link, why);
+    return detail::EnterParts::nowhere(refusal, *record_, why, out.granted_);
   }
   const shm::View& view = *place->view;
   const std::int64_t until = deadline > Nanos{0} ? view.clock.now() + deadline.count() : 0;
-  const shm::BreakerEntry entry =
-      shm::enter_breaker(view, place->breaker(), place->caller(), until);
+  const shm::BreakerCaller caller = place->takes_cells() ? place->prober() : place->caller();
+  const shm::BreakerEntry entry = shm::enter_breaker(view, place->breaker(), caller, until);
   out.granted_ = entry.granted;
   if (entry.granted) {
     const bool measures = place->measures.load(std::memory_order_relaxed);
@@ -187,6 +185,16 @@ void EnterParts::fill(BreakerRefusal& refusal, const BreakerRecord& record,
   refusal.process_ = said.scope == shm::RefusalScope::Process;
   refusal.now_ns_ = said.now_ns;
   refusal.retry_after_ = said.retry_after_ns < 0 ? kNever : Nanos{said.retry_after_ns};
+}
+
+void EnterParts::nowhere(BreakerRefusal& refusal, const BreakerRecord& record, Nowhere why,
+                         bool granted) noexcept {
+  refusal.record_ = &record;
+  refusal.place_ = nullptr;
+  refusal.reason_ = Reason::Degraded;
+  refusal.nowhere_ = static_cast<std::uint8_t>(why);
+  refusal.state_ = granted ? BreakerStatus::Disabled : BreakerStatus::ForcedOpen;
+  refusal.retry_after_ = Nanos{retry_nowhere_ns(record.link)};
 }
 
 }  // namespace detail
@@ -307,23 +315,18 @@ void Call::open_for(std::optional<Nanos> wait, std::string_view outcome_class) n
 }
 void Call::failed_by_exception(std::optional<Nanos> took) noexcept {
   const detail::OutcomeNames names = detail::names_of_current_exception();
-  const auto listed_as = [&](std::string_view name) {
-    return shm::listed_class(*place_->view, place_->breaker(), name);
-  };
-  std::string_view deciding = names.first();
-  if (place_ != nullptr && names.count != 0) {
-    const std::span<const std::string_view> own{names.own, names.count};
-    const auto named = [&](rule::Listed listed) {
-      return std::find_if(own.begin(), own.end(), [&](auto n) { return listed_as(n) == listed; });
-    };
-    auto found = named(rule::Listed::Ignore);
-    if (found == own.end()) found = named(rule::Listed::Record);
-    if (found != own.end()) deciding = *found;
-    else if (listed_as(names.built_in.failure_class()) != rule::Listed::No) {
-      deciding = names.built_in.failure_class();
-    }
+  const std::span<const std::string_view> own{names.own, names.count};
+  const std::string_view built_in = names.built_in.failure_class();
+  if (place_ == nullptr) {                           // the daemon knows the lists
+    detail::AskedBreaker::failed_by(*this, own, built_in, took);
+    kind_ = 0;
+    return;
   }
-  failed(deciding, took);
+  failed(rule::deciding_class(own, built_in,
+                              [this](std::string_view name) {
+                                return shm::listed_class(*place_->view, place_->breaker(), name);
+                              }),
+         took);
 }
 void Call::report_value(const Outcome& outcome) noexcept {
   if (outcome.is_success()) succeeded();

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Client::enter(): one admission over a breaker, a bulkhead and limits. In one memory it is
-// shm::begin_enter(); where parts lie in several or in none, they are asked one after the other in
-// the same order, and what a refusal leaves over is given back.
+// shm::begin_enter(), over the socket one ENTER (asked_enter.cpp); where parts lie in several
+// places they are asked one after the other in the same order, and what a refusal leaves over is
+// given back.
 #include <cutwater/enter.hpp>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/fork_page.hpp"
 #include "rule/breaker_text.hpp"
+#include "src/all_elsewhere.hpp"
 #include "src/core.hpp"
 #include "src/enter_parts.hpp"
+#include "src/give_back.hpp"
 #include "src/limit_of.hpp"
 
 namespace cutwater {
@@ -182,7 +186,10 @@ void EnterParts::in_memory(const EnterAsk& ask, Found& found, Entry& out) noexce
   const shm::View& view = *found.view;
   shm::EnterCaller caller;
   shm::Entering entering;
+  // A forked child that is about to hold a place; a probe alone asks for a row by itself.
+  if (found.bulkhead != nullptr) static_cast<void>(found.bulkhead->holder());
   if (found.breaker != nullptr) {
+    if (found.breaker->takes_cells()) static_cast<void>(found.breaker->prober());
     caller.breaker = found.breaker->caller();
     entering.ask.breaker = found.breaker->breaker();
   } else if (found.bulkhead != nullptr) {
@@ -207,6 +214,7 @@ void EnterParts::in_memory(const EnterAsk& ask, Found& found, Entry& out) noexce
       break;
     }
   }
+  give_back_owed(found.bulkhead, found.breaker, answer.owed);
   out.reason_ = answer.reason;
   out.part_ = static_cast<EnterPart>(answer.part);
   out.waited_ = Nanos{answer.waited_ns};
@@ -232,13 +240,75 @@ void EnterParts::in_memory(const EnterAsk& ask, Found& found, Entry& out) noexce
   if (found.bulkhead != nullptr) fill(out.place_, *found.bulkhead, answer.place);
 }
 
+// ---- without a daemon ---------------------------------------------------------------------------
+
+/// No daemon answers: as each part alone would, by if_absent.
+void EnterParts::absent(const EnterAsk& ask, client::DaemonLink& link, Entry& out) noexcept {
+  link.count_degraded();
+  out.degraded_ = true;
+  if (link.in_process() != nullptr && in_process(ask, *link.in_process(), out)) return;
+  const bool grants = grants_nowhere(&link, Nowhere::Absent);
+  if (ask.breaker != nullptr) {
+    nowhere(out.breaker_refusal_, record(*ask.breaker), Nowhere::Absent, grants);
+  }
+  if (ask.bulkhead != nullptr) {
+    nowhere(out.bulkhead_refusal_, record(*ask.bulkhead), Nowhere::Absent);
+  }
+  if (!grants) {
+    return refuse(out, ask.breaker != nullptr ? EnterPart::Breaker : EnterPart::Bulkhead,
+                  Reason::Degraded, Nanos{retry_nowhere_ns(&link)}, true);
+  }
+  if (!ask.limits.asks().empty()) {
+    AllElsewhere::absent(ask.limits.asks(), true, link, out.limits_);
+    if (!out.limits_) return refuse_by_limits(out);
+  }
+  out.reason_ = Reason::Allowed;
+  out.retry_after_ = Nanos{0};
+  out.hint_ = false;
+}
+
+/// In the configuration of this process alone. False: it does not name all of them.
+bool EnterParts::in_process(const EnterAsk& ask, Client::Core& own, Entry& out) noexcept {
+  Found found;
+  found.view = &own.view();
+  if (ask.breaker != nullptr) found.breaker = absent_spot(record(*ask.breaker)).spot;
+  if (ask.bulkhead != nullptr) found.bulkhead = absent_spot(record(*ask.bulkhead)).spot;
+  const bool spots = (ask.breaker == nullptr || found.breaker != nullptr) &&
+                     (ask.bulkhead == nullptr || found.bulkhead != nullptr);
+  if (!spots) return false;
+  const std::span<const LimitAsk> asks = ask.limits.asks();
+  if (!asks.empty()) {
+    // Filled in place below; a Limit has no other maker.
+    std::array<LimitAsk, kMaxLimitsAtOnce> there{asks[0], asks[0], asks[0], asks[0],
+                                                 asks[0], asks[0], asks[0], asks[0]};
+    std::size_t count = 0, at = 0;
+    for (const LimitAsk& one : asks) {
+      LimitState* const state = own.find(one.limit.name());
+      if (state == nullptr) return false;
+      there[count++] = {LimitOf::of(*state), one.key, one.cost};
+    }
+    const LimitState* of = nullptr;
+    if (prepare_limits({there.data(), count}, found.limits, &of, at) != Reason::Allowed) {
+      return false;
+    }
+  }
+  in_memory(ask, found, out);
+  out.degraded_ = true;
+  out.limits_.verdict_.data().flags |= Decision::kDegraded;
+  for (Decision& one : out.limits_.each()) one.data().flags |= Decision::kDegraded;
+  return true;
+}
+
 void EnterParts::enter(const EnterAsk& ask, Entry& out) noexcept {
   if (ask.limits.asks().size() > kMaxLimitsAtOnce) {
     return refuse(out, EnterPart::None, Reason::InvalidArgument, kNever, false);
   }
   for (int moves = 0; moves <= kMostMoves; ++moves) {
     Found found;
-    if (!find(ask, found)) return part_by_part(ask, out);
+    if (!find(ask, found)) {
+      if (!over_socket(ask, out)) part_by_part(ask, out);
+      return;
+    }
     in_memory(ask, found, out);
     if (out.reason_ != Reason::Degraded || !is_left(*found.view)) return;
   }

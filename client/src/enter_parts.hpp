@@ -14,10 +14,13 @@
 #include "wire/enter_message.hpp"
 
 namespace cutwater::client {
+struct AdmissionTold;
 struct AskedCall;
 }
 
 namespace cutwater::detail {
+
+struct MergedAsks;
 
 struct EnterParts {
   static BreakerRecord& record(const Breaker& breaker) noexcept { return *breaker.record_; }
@@ -39,9 +42,14 @@ struct EnterParts {
   static void fill(BulkheadRefusal& refusal, const BulkheadRecord& record,
                    const wire::Admission& told) noexcept;
   static void leave_asked(Place& place) noexcept;
+  static void fill(Call& call, client::AskedCall* held, const wire::Admission& told) noexcept;
+  static void fill(BreakerRefusal& refusal, const BreakerRecord& record,
+                   const wire::Admission& told) noexcept;
   /// There is no memory to ask.
   static void nowhere(BulkheadRefusal& refusal, const BulkheadRecord& record,
                       Nowhere why) noexcept;
+  static void nowhere(BreakerRefusal& refusal, const BreakerRecord& record, Nowhere why,
+                      bool granted) noexcept;
 
   static void enter(const EnterAsk& ask, Entry& out) noexcept;
 
@@ -50,6 +58,12 @@ struct EnterParts {
   static bool find(const EnterAsk& ask, Found& found) noexcept;
   static void in_memory(const EnterAsk& ask, Found& found, Entry& out) noexcept;
   static void part_by_part(const EnterAsk& ask, Entry& out) noexcept;
+  static client::DaemonLink* asked_of_all(const EnterAsk& ask) noexcept;
+  static bool over_socket(const EnterAsk& ask, Entry& out) noexcept;
+  static void fill(Entry& out, const EnterAsk& ask, client::DaemonLink& link,
+                   const MergedAsks& sent, const client::AdmissionTold& told) noexcept;
+  static void absent(const EnterAsk& ask, client::DaemonLink& link, Entry& out) noexcept;
+  static bool in_process(const EnterAsk& ask, Client::Core& own, Entry& out) noexcept;
   static void refuse(Entry& out, EnterPart part, Reason reason, Nanos wait, bool hint) noexcept;
   static void refuse_by_limits(Entry& out) noexcept;
 };
@@ -58,6 +72,8 @@ struct EnterParts {
 /// answer and `held` its ticket, nullptr when nothing is held. False: `found` answers instead.
 bool enter_asked(BulkheadRecord& record, const PlaceAsk& ask, wire::Admission& told,
                  client::AskedCall*& held, Found<BulkheadSpot>& found) noexcept;
+/// How much longer than a usual ask one may take that may stand in line.
+Nanos patience_of(const PlaceAsk& ask) noexcept;
 /// RESOLVE of a bulkhead: how it stands.
 std::optional<BulkheadUse> use_asked(BulkheadRecord& record, Found<BulkheadSpot>& found) noexcept;
 

@@ -11,6 +11,7 @@
 // Thread safety: values and pure functions.
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace cutwater::rule {
@@ -64,6 +65,20 @@ ClassVerdict judge_class(std::string_view name, bool record_given, Lookup lookup
     case Listed::No: break;
   }
   return record_given ? ClassVerdict::Success : default_verdict(name);
+}
+
+/// Which of the names of one failure decides: the first of the program's `own` that `ignore` lists,
+/// else the first that `record` lists, else the built-in name where a list says anything of it,
+/// else the first. `listed(name)` is what the breaker's lists say of a name or its group.
+template <class Lookup>
+std::string_view deciding_class(std::span<const std::string_view> own, std::string_view built_in,
+                                Lookup listed) noexcept {
+  for (const Listed wanted : {Listed::Ignore, Listed::Record}) {
+    for (const std::string_view name : own) {
+      if (listed(name) == wanted) return name;
+    }
+  }
+  return own.empty() || listed(built_in) != Listed::No ? built_in : own.front();
 }
 
 }  // namespace cutwater::rule

@@ -12,7 +12,8 @@ constexpr auto kEnter = [](auto& io, auto& m) {
   item_fields(io, m.items, {0, kMaxEnterItems});
   io.name_or_nil("bulkhead", m.bulkhead);
   io.name_or_nil("breaker", m.breaker);
-  if (io.more(m.call_ns != 0)) io.number("call_ns", m.call_ns);
+  if (io.more(m.apart || m.call_ns != 0)) io.number("call_ns", m.call_ns);
+  if (io.more(m.apart)) io.flag("apart", m.apart);
 };
 
 constexpr auto kAdmission = [](auto& in, auto& a) {
@@ -35,26 +36,33 @@ constexpr auto kAdmission = [](auto& in, auto& a) {
   in.number("waiting", a.waiting);
   in.number("since_ns", a.since_ns);
   in.told("why", a.why, kMaxErrorText);
-  const bool timed = a.clock_ns != 0 || !a.each.empty();
+  const bool apart = !a.place_ticket.empty();
+  const bool each = apart || !a.each.empty();
+  const bool timed = each || a.clock_ns != 0;
   const bool waited = timed || a.waited_ns != 0;
   if (in.more(waited || a.places != 0)) in.number("places", a.places);
   if (in.more(waited)) in.number("waited_ns", a.waited_ns);
   if (in.more(timed)) in.number("clock_ns", a.clock_ns);
-  if (in.more(!a.each.empty())) {
+  if (in.more(each)) {
     in.list("each", a.each, {0, kMaxEnterItems}, [](auto& list, auto& d) {
       list.tuple("", [&](auto& fields) { decision_fields(fields, d); });
     });
   }
+  if (in.more(apart)) in.binary("place_ticket", a.place_ticket, kMaxTicket);
 };
 
 constexpr auto kEnterAnswer = [](auto& io, auto& m) {
   io.tuple("admission", [&](auto& in) { kAdmission(in, m.admission); });
 };
 
+constexpr auto kClass = [](auto& in, auto& name) { in.text("", name, kMaxClass); };
+
 constexpr auto kOutcome = [](auto& io, auto& m) {
   io.list("reports", m.reports, {1, kMaxOutcomes}, [](auto& list, auto& report) {
     list.tuple("", [&](auto& in) {
-      const bool classed = !report.outcome_class.empty();
+      const bool others = !report.others.empty();
+      const bool waits = others || report.retry_after_ns != kNever;
+      const bool classed = waits || !report.outcome_class.empty();
       const bool opens = classed || report.open_for_ns != 0;
       in.binary("ticket", report.ticket, kMaxTicket);
       in.number("outcome", report.outcome, 0, 4);
@@ -63,6 +71,8 @@ constexpr auto kOutcome = [](auto& io, auto& m) {
       }
       if (in.more(opens)) in.number("open_for_ns", report.open_for_ns);
       if (in.more(classed)) in.text("class", report.outcome_class, kMaxClass);
+      if (in.more(waits)) in.number("retry_after_ns", report.retry_after_ns);
+      if (in.more(others)) in.list("others", report.others, {0, kMaxOtherClasses}, kClass);
     });
   });
 };

@@ -19,6 +19,7 @@ inline constexpr std::size_t kMaxEnterItems = 8;
 inline constexpr std::size_t kMaxTicket = 48;    ///< bytes; opaque; empty = none
 inline constexpr std::size_t kMaxOutcomes = 256;  ///< OUTCOME, PRESENT
 inline constexpr std::size_t kMaxClass = 64;     ///< outcome class, bytes of UTF-8
+inline constexpr std::size_t kMaxOtherClasses = 15;   ///< OutcomeReport::others
 
 struct Enter {
   static constexpr MessageType kType = MessageType::Enter;
@@ -29,6 +30,8 @@ struct Enter {
   std::optional<std::string> breaker;   ///< a name
   std::uint64_t call_ns = 0;            ///< how long the call may take; 0 = unknown. A probe is
                                         ///< held so long, else for its breaker's probe-timeout
+  bool apart = false;                   ///< of breaker and bulkhead: call and place end apart, the
+                                        ///< place by Admission::place_ticket
   bool operator==(const Enter&) const = default;
 };
 
@@ -63,7 +66,8 @@ struct Admission {
   std::uint32_t places = 0;          ///< refused by the bulkhead: how many there are
   std::uint64_t waited_ns = 0;       ///< time in line for a place
   std::uint64_t clock_ns = 0;        ///< as in DecisionAnswer
-  std::vector<DecisionAnswer> each;  ///< of limits alone: what each item says by itself
+  std::vector<DecisionAnswer> each;  ///< where limits decided: what each item says
+  std::string place_ticket;          ///< Enter::apart: of the place, which holds it; else empty
   std::string text;                  ///< item errors only
 
   bool allowed() const noexcept { return reason == kReasonAllowed; }
@@ -88,6 +92,10 @@ struct OutcomeReport {
   std::uint64_t duration_ns = kNever;  ///< never = not measured
   std::uint64_t open_for_ns = 0;      ///< > 0: open at once for so long; never = as configured
   std::string outcome_class;          ///< 0..kMaxClass bytes
+  std::uint64_t retry_after_ns = kNever;  ///< a Retry-After that came with a failure; never = none
+  /// Further names of the failure, 0..kMaxOtherClasses, in the order of a program's own; the last
+  /// is the built-in one. The breaker's lists say which of all decides (rule::deciding_class).
+  std::vector<std::string> others;
   bool operator==(const OutcomeReport&) const = default;
 };
 

@@ -83,15 +83,18 @@ constexpr FieldRow kEnter[] = {
     {"bulkhead", "str: a name, or nil", "a place in it"},
     {"breaker", "str: a name, or nil", "its permission"},
     {"call_ns", "? u64 ns, default 0", "how long the call may take, 0 = unknown: life of a probe"},
+    {"apart", "? bool, default false", "of breaker and bulkhead: the place gets its own ticket"},
 };
 constexpr FieldRow kEnterAnswer[] = {
     {"admission", "admission or item error", "one answer for all parts"},
 };
 constexpr FieldRow kOutcome[] = {
-    {"reports", "[[ticket, outcome, duration_ns?, open_for_ns?, class?], ...1..256]",
+    {"reports",
+     "[[ticket, outcome, duration_ns?, open_for_ns?, class?, retry_after_ns?, others?], ...1..256]",
      "ticket bin 0..48; outcome u8: 0 succeeded, 1 failed, 2 ignored, 3 cancelled, 4 timed out; "
      "duration_ns u64, default never = not measured; open_for_ns u64, default 0; class str 0..64 "
-     "bytes"},
+     "bytes; retry_after_ns u64, default never = none came; others 0..15 further names, the last "
+     "the built-in one"},
 };
 constexpr FieldRow kOutcomeAnswer[] = {
     {"codes", "[u16, ...0..256]", "0 recorded, 67 not a ticket of this session, 68 stale"},

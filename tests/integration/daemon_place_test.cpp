@@ -1,58 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Places of a real daemon, held over the socket: they read and count as mapped ones, wait in line
 // with them, and come back when their process is killed; a restart of the daemon frees none.
-#include <gtest/gtest.h>
-
 #include <sys/wait.h>
 
 #include <chrono>
 #include <random>
 #include <thread>
 
-#include <cutwater/client.hpp>
-#include <cutwater/enter.hpp>
-
-#include "support/daemon_process.hpp"
+#include "integration/place_fixture.hpp"
 #include "support/raw_peer.hpp"
 
 namespace cutwater::test {
 namespace {
-
-using namespace std::chrono_literals;
-
-constexpr char kConfig[] =
-    "limits: { api: { rate: 1/h, burst: 5 } }\n"
-    "breakers:\n"
-    "  fraud: {sliding-window-type: COUNT_BASED, sliding-window-size: 1,\n"
-    "    minimum-number-of-calls: 1, wait-duration-in-open-state: 1ms,\n"
-    "    permitted-number-of-calls-in-half-open-state: 1, probe-timeout: 10m}\n"
-    "bulkheads:\n"
-    "  gate: {max-concurrent-calls: 1, max-wait-duration: 10m}\n"
-    "  pair: {max-concurrent-calls: 2, max-wait-duration: 10m}\n";
-
-class DaemonPlace : public testing::Test {
- protected:
-  void SetUp() override { place.write_config(kConfig); }
-  void start(DaemonOptions options = {}) {
-    daemon = std::make_unique<DaemonProcess>(place, std::move(options));
-    ASSERT_TRUE(daemon->ready()) << daemon->log();
-  }
-  Client mapping() { return Client::open(place.address(), quiet()).value(); }
-  Client asking() { return Client::open(place.address() + "?ask", quiet()).value(); }
-  static ClientOptions quiet() {
-    ClientOptions options;
-    options.ask_timeout = 60s;
-    options.log = [](std::string_view) {};
-    return options;
-  }
-  static Bulkhead gate_of(Client& client) { return client.bulkhead("gate").value(); }
-  static bool held_by_nobody(Bulkhead& gate) {
-    return eventually([&] { return gate.use().in_use == 0; });
-  }
-
-  ScratchPlace place;
-  std::unique_ptr<DaemonProcess> daemon;
-};
 
 TEST_F(DaemonPlace, ARefusalReadsAsTheMappedOne) {
   start({.arguments = {"--clock=stepped"}});
@@ -253,13 +212,13 @@ Taken take_both(Client& client) {
 TEST_F(DaemonPlace, WhatWasTakenBeforeTheMemoryMovedIsGivenBackInItsSuccessor) {
   for (const bool asks : {false, true}) {
     SCOPED_TRACE(asks ? "over the socket" : "mapped");
-    place.write_config(std::string("capacity: { keys: 1024 }\n") + kConfig);
+    place.write_config(std::string("capacity: { keys: 1024 }\n") + kPlaceConfig);
     start();
     {
       auto client = asks ? asking() : mapping();
       Taken taken = take_both(client);
       ASSERT_EQ(daemon->stop(), 0);
-      place.write_config(std::string("capacity: { keys: 4096 }\n") + kConfig);
+      place.write_config(std::string("capacity: { keys: 4096 }\n") + kPlaceConfig);
       start();
       ASSERT_TRUE(daemon->wait_log("moved into one of another size")) << daemon->log();
       auto late = mapping();
@@ -283,13 +242,13 @@ TEST_F(DaemonPlace, WhatWasTakenBeforeTheMemoryMovedIsGivenBackInItsSuccessor) {
 
 // From the mark on until the next daemon answers nobody can attach to the successor.
 TEST_F(DaemonPlace, WhatIsGivenBackWhileNoDaemonAnswersIsGivenBackWhenOneDoes) {
-  place.write_config(std::string("capacity: { keys: 1024 }\n") + kConfig);
+  place.write_config(std::string("capacity: { keys: 1024 }\n") + kPlaceConfig);
   start();
   auto client = mapping();
   Bulkhead gate = gate_of(client);
   Taken taken = take_both(client);
   ASSERT_EQ(daemon->stop(), 0);
-  place.write_config(std::string("capacity: { keys: 4096 }\n") + kConfig);
+  place.write_config(std::string("capacity: { keys: 4096 }\n") + kPlaceConfig);
   start();
   daemon->kill(SIGKILL);                             // the memory was moved, nobody answers
 

@@ -133,6 +133,16 @@ TEST(GoldenAsking, Enter) {
             Enter{50'000'000, 200'000'000,
                   {item("api-per-user", "alice"), item("tenant", "acme", 2)},
                   "fraudCheck", "fraudCheck"});
+  Enter apart{0, kNever, {}, "gate", "fraudCheck", 2'000'000'000, true};
+  both_ways("enter_apart", 14, apart);
+  Admission granted;
+  granted.flags = kAnswerHolds;
+  granted.state = BreakerWord::Closed;
+  granted.epoch = 7;
+  granted.ticket = "call";
+  granted.waited_ns = 300;
+  granted.place_ticket = sequence(0, 48);
+  both_ways("enter_answer_apart", 14, EnterAnswer{granted});
   both_ways("enter_answer", 13, EnterAnswer{open});
   both_ways("enter_answer_all", 14, EnterAnswer{all});
   both_ways("enter_answer_error", 14,
@@ -141,12 +151,17 @@ TEST(GoldenAsking, Enter) {
 }
 
 TEST(GoldenAsking, OutcomeAndPresent) {
-  const Outcome outcome{{{sequence(0, 48), OutcomeKind::Succeeded, kNever, 0, ""},
-                         {"t", OutcomeKind::Failed, 1'000'000, 0, ""},
-                         {"", OutcomeKind::TimedOut, kNever, kNever, ""},
-                         {"u", OutcomeKind::Ignored, 0, 0, "timeout"}}};
+  const Outcome outcome{{{sequence(0, 48), OutcomeKind::Succeeded, kNever, 0, "", kNever, {}},
+                         {"t", OutcomeKind::Failed, 1'000'000, 0, "", kNever, {}},
+                         {"", OutcomeKind::TimedOut, kNever, kNever, "", kNever, {}},
+                         {"u", OutcomeKind::Ignored, 0, 0, "timeout", kNever, {}}}};
 
   both_ways("outcome", 15, outcome);
+  Outcome more{{{"v", OutcomeKind::Failed, kNever, 0, "http-503", kNever, {}},
+                {"w", OutcomeKind::Failed, kNever, 0, "slow-bank", kNever, {}}}};
+  more.reports[0].retry_after_ns = 2'000'000'000;
+  more.reports[1].others = {"bank", "exception"};
+  both_ways("outcome_all", 15, more);
   both_ways("outcome_answer", 15, OutcomeAnswer{{0, 68, 67, 0}});
   both_ways("present", 16, Present{{sequence(0, 48), "t"}});
   both_ways("present_answer", 16, PresentAnswer{{sequence(1, 48), ""}});
@@ -180,9 +195,9 @@ TEST(GoldenAsking, AnUnknownTailIsIgnored) {
   takes_a_tail<CancelAnswer>("cancel_answer");
   takes_a_tail<Refund>("refund");
   takes_a_tail<RefundAnswer>("refund_answer");
-  takes_a_tail<Enter>("enter_all", {1});   // behind call_ns, which may be left out
+  takes_a_tail<Enter>("enter_apart");
   takes_a_tail<EnterAnswer>("enter_answer_all");
-  takes_a_tail<Outcome>("outcome");
+  takes_a_tail<Outcome>("outcome_all");
   takes_a_tail<OutcomeAnswer>("outcome_answer");
   takes_a_tail<Present>("present");
   takes_a_tail<PresentAnswer>("present_answer");
@@ -218,9 +233,11 @@ TEST(GoldenAsking, AnUnknownTailOfAnElementIsIgnored) {
   whole.admission.waited_ns = 6;
   whole.admission.clock_ns = 7;
   whole.admission.each.resize(1);
+  whole.admission.place_ticket = "p";
   for (const int number : {5, 6, 7}) admission.push_back(number);
   admission.push_back(Value::array({Value::array({0, 0, 0, 0, 0, 0, 0})}));
-  admission.push_back(1);
+  admission.push_back(Value::binary("p"));
+  admission.push_back(1);                // a tail of a newer daemon
   EXPECT_EQ(*decode<EnterAnswer>(encode_value(root).value()), whole);
 }
 
@@ -299,6 +316,11 @@ TEST(Asking, BoundsAreThoseOfReadingAndWriting) {
   EXPECT_FALSE(encode(Refund{std::vector<RefundItem>(kMaxItems + 1)}).ok());
   EXPECT_FALSE(encode(Resolve{std::vector<NameAsk>(kMaxResolve + 1, {NameKind::Limit, "a"})}).ok());
   EXPECT_FALSE(encode(Outcome{std::vector<OutcomeReport>(kMaxOutcomes + 1)}).ok());
+  Outcome named{std::vector<OutcomeReport>(1)};
+  named.reports[0].others.resize(kMaxOtherClasses, "a");
+  EXPECT_TRUE(encode(named).ok());
+  named.reports[0].others.emplace_back("one too many");
+  EXPECT_FALSE(encode(named).ok());
   EXPECT_FALSE(encode(Present{std::vector<std::string>(kMaxOutcomes + 1)}).ok());
   EXPECT_FALSE(encode(Present{{std::string(kMaxTicket + 1, 't')}}).ok());
   EXPECT_FALSE(encode(Watch{1, std::string(kMaxPattern + 1, 'p'), 0, 1}).ok());
