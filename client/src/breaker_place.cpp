@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "shm/breaker_words.hpp"
 #include "src/breaker_record.hpp"
 #include "src/core.hpp"
 
@@ -25,6 +26,14 @@ void BreakerPlace::resolve(std::string_view name) noexcept {
   measures.store(there && slow_on, std::memory_order_relaxed);
   // release: whoever finds these rules named finds what was stored above.
   seen_current.store(current, std::memory_order_release);
+}
+
+bool BreakerPlace::takes_cells() const noexcept {
+  const std::uint32_t at = index();
+  if (at >= view->breaker_count || !plain.load(std::memory_order_relaxed)) return true;
+  // relaxed: a hint; enter_breaker() looks for itself.
+  const std::uint64_t lo = __atomic_load_n(&view->breakers[at].state.lo, __ATOMIC_RELAXED);
+  return (lo & shm::kStateNotPlain) != 0;
 }
 
 std::vector<std::string> BreakerRecord::names(const shm::View& view) {

@@ -31,6 +31,13 @@ struct BreakerPlace : NamedSpot {
     return out;
   }
   shm::BreakerCaller caller() const noexcept { return caller(process_life()); }
+  /// The same of one that is about to hold a cell.
+  shm::BreakerCaller prober() const noexcept {
+    const shm::BreakerCaller out = caller();
+    return out.row != 0 || !need_row() ? out : caller();
+  }
+  /// A call that is granted now may hold one: a probe, or the one by which it is seen to hang.
+  bool takes_cells() const noexcept;
 
   static bool is_there(const shm::View& view, std::string_view name) noexcept;
   void resolve(std::string_view name) noexcept;

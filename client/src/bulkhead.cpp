@@ -44,6 +44,7 @@ bool Place::holds() const noexcept { return held_ && life_ == process_life(); }
 void Place::leave() noexcept {
   held_ = false;
   if (spot_ == nullptr) [[unlikely]] return EnterParts::leave_asked(*this);
+  spot_->keep_medians();
   const shm::PlaceTicket place{cell_value_, start_ns_, cell_, coarse_};
   // relaxed, both: numbers that carry their whole meaning.
   const std::uint64_t life = spot_->life->load(std::memory_order_relaxed);
@@ -163,6 +164,8 @@ void Bulkhead::answer(BulkheadSpot& spot, const shm::BulkheadEntry& entry, Nanos
   out.granted_ = entry.granted;
   if (entry.granted) [[likely]] return EnterParts::fill(out.place_, spot, entry.place);
   EnterParts::fill(out.refuse(), *record_, &spot, entry, waited.count());
+  // One too many, given back while the memory was superseded.
+  if (entry.place.cell_value != 0) detail::leave_in_successor(spot, entry.place);
   out.degraded_ = entry.reason == Reason::Degraded;
 }
 
@@ -241,7 +244,8 @@ Placed Bulkhead::take() noexcept {
   Placed out;
   BulkheadSpot* const spot = find({.max_wait = Nanos{0}}, out);
   if (spot == nullptr) [[unlikely]] return out;
-  answer(*spot, shm::enter_bulkhead(*spot->view, spot->bulkhead(), spot->caller()), Nanos{0}, out);
+  const auto said = shm::enter_bulkhead(*spot->view, spot->bulkhead(), spot->holder());
+  answer(*spot, said, Nanos{0}, out);
   return out;
 }
 
@@ -268,6 +272,7 @@ Placed Bulkhead::wait_once(const PlaceAsk& ask) noexcept {
   BulkheadSpot* const spot = find(ask, out);
   if (spot == nullptr) return out;
   shm::EnterCaller caller;
+  static_cast<void>(spot->holder());                 // a forked child gets its row
   caller.breaker = spot->row_caller();
   caller.places = &spot->local;
   shm::Entering entering;
@@ -279,6 +284,7 @@ Placed Bulkhead::wait_once(const PlaceAsk& ask) noexcept {
   shm::EnterAnswer answered;
   detail::finish_entering(*spot->view, caller, entering, answered);
   answered.bulkhead.granted = answered.granted();
+  if (!answered.granted()) answered.bulkhead.place = answered.owed.place;
   answered.bulkhead.reason = answered.reason;
   answer(*spot, answered.bulkhead, Nanos{answered.waited_ns}, out);
   return out;
@@ -292,7 +298,7 @@ bool Bulkhead::would_enter() const noexcept {
   }
   if (found.spot == nullptr) return detail::grants_nowhere(record_->link, found.why);
   const BulkheadSpot& spot = *found.spot;
-  const auto caller = spot.caller();   // without a row nothing can be held: a forked child
+  const auto caller = spot.holder();   // without a row nothing can be held: a forked child
   return caller.row != 0 && shm::look_at_bulkhead(*spot.view, spot.bulkhead(), caller).granted;
 }
 

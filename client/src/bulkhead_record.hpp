@@ -27,10 +27,23 @@ struct BulkheadSpot : NamedSpot {
   }
   /// `now`: process_life().
   [[gnu::always_inline]] shm::BulkheadCaller caller(std::uint64_t now) const noexcept {
-    const bool ours = row->life == now;          // else a child that was forked: it holds nothing
-    return {ours ? row->index : 0, ours ? row->generation : 0, counter_for(*this).stripe, &local};
+    if (row->life == now) [[likely]] {
+      return {row->index, row->generation, counter_for(*this).stripe, &local};
+    }
+    const shm::BreakerCaller out = row_caller(now);   // a child that was forked
+    return {out.row, out.generation, out.stripe, &local};
   }
   shm::BulkheadCaller caller() const noexcept { return caller(process_life()); }
+  /// Before a place is asked for or given back.
+  void keep_medians() const noexcept {
+    if (keeper != nullptr) [[unlikely]] keeper->look(*view);
+  }
+  /// The same of one that is about to hold a place.
+  shm::BulkheadCaller holder() const noexcept {
+    keep_medians();
+    const shm::BulkheadCaller out = caller();
+    return out.row != 0 || !need_row() ? out : caller();
+  }
 
   static bool is_there(const shm::View& view, std::string_view name) noexcept;
   void resolve(std::string_view name) noexcept;

@@ -240,6 +240,7 @@ void Client::Core::on_fork() noexcept {
   if (attached_) attached_->connection.abandon();
   client::Connection* const renewed = connection_.load(std::memory_order_acquire);
   if (renewed != nullptr) renewed->abandon();
+  child_rows_.on_fork();
 }
 
 // ---- Client -------------------------------------------------------------------------------------

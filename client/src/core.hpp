@@ -21,7 +21,9 @@
 #include "shm/publisher.hpp"
 #include "shm/segment.hpp"
 #include "src/calendar_renewal.hpp"
+#include "src/child_rows.hpp"
 #include "src/connection.hpp"
+#include "src/hold_keeper.hpp"
 #include "src/limit_state.hpp"
 
 namespace cutwater::client {
@@ -107,6 +109,10 @@ class Client::Core {
   shm::RowGrant row() const noexcept;
   /// The row as records read it: whose it is may change under them.
   const detail::ClientRow& client_row() const noexcept { return row_; }
+  /// nullptr where a daemon looks after the memory.
+  detail::HoldKeeper* hold_keeper() noexcept { return own_ ? &hold_keeper_ : nullptr; }
+  /// Rows of forked children of this process in this memory.
+  detail::ChildRows& child_rows() noexcept { return child_rows_; }
   /// The daemon's connection, nullptr when there is none (in memory, forked child).
   client::Connection* connection() noexcept;
   /// Names this process's row to a daemon; empty where there is none, and in a forked child.
@@ -143,6 +149,8 @@ class Client::Core {
   std::atomic<client::Connection*> connection_{nullptr};
   std::optional<Private> own_;
   client::DaemonLink* link_ = nullptr;
+  detail::ChildRows child_rows_{link_};
+  detail::HoldKeeper hold_keeper_;
   detail::AskWatcher* watcher_ = nullptr;
   std::unique_ptr<client::DaemonLink> owned_link_;
 };

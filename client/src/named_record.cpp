@@ -48,6 +48,8 @@ typename Record::SpotType* spot_in(Record& record, Client::Core& core) noexcept 
   spot->record = &record;
   spot->view = &core.view();
   spot->row = &core.client_row();
+  spot->child_rows = &core.child_rows();
+  spot->keeper = core.hold_keeper();
   spot->client = core.number();
   spot->life = &fork_page().life;
   spot->resolve(record.name_view);
@@ -79,6 +81,18 @@ Error unknown_name(const Client::Core& core, std::string_view name) {
 }
 
 }  // namespace
+
+/// A forked child: by the row it got, else as a user of its own.
+void NamedSpot::fill_child(std::uint64_t now, shm::BreakerCaller& out) const noexcept {
+  if (const ClientRow* const mine = child_rows->own()) {
+    out.row = mine->index;
+    out.generation = mine->generation;
+  } else if (row->index != 0) {
+    out.user = {row->index, row->generation, now & shm::kForkMask};
+  }
+}
+
+bool NamedSpot::need_row() const noexcept { return child_rows->need(*view); }
 
 template <class Record>
 Found<typename Record::SpotType> find_spot(Record& record) noexcept {
@@ -145,7 +159,8 @@ std::string nowhere_text(const Record& record, Nowhere why) {
       return text + "no daemon answers and no memory is mapped; start the daemon";
     case Nowhere::NoRow:
       return text + "this process was forked from the one that opened the client, and has no row "
-                    "by which a daemon would notice its death; open a client in the child";
+                    "by which a daemon would notice its death, and none gives it one; start the "
+                    "daemon, or open a client in the child";
     default:
       return text + "the rules in force have no " + std::string(Record::kWhat) +
              " of this name (a reload removed it, or it never was there); add it under " +

@@ -19,6 +19,8 @@
 #include "base/fork_page.hpp"
 #include "shm/breaker.hpp"
 #include "shm/view.hpp"
+#include "src/child_rows.hpp"
+#include "src/hold_keeper.hpp"
 #include "src/limit_state.hpp"
 #include "src/thread_counter.hpp"
 
@@ -44,6 +46,8 @@ struct NamedSpot {
   // Set before it is published, never changed.
   const shm::View* view = nullptr;
   const ClientRow* row = nullptr;
+  ChildRows* child_rows = nullptr;
+  HoldKeeper* keeper = nullptr;                  ///< in memory only
   std::uint64_t client = 0;                      ///< number of the Client, for counters
   const std::atomic<std::uint64_t>* life = nullptr;
   // Single words that racing threads store alike.
@@ -54,20 +58,24 @@ struct NamedSpot {
   std::uint32_t index() const noexcept {
     return static_cast<std::uint32_t>(ref.load(std::memory_order_relaxed));
   }
-  /// The row of this process, none in a forked child, and the calling thread's counters. `now`:
-  /// process_life().
+  /// The row of this process, none in a forked child that has not needed one yet, and the calling
+  /// thread's counters. `now`: process_life().
   [[gnu::always_inline]] shm::BreakerCaller row_caller(std::uint64_t now) const noexcept {
     shm::BreakerCaller out;
     if (row->life == now) [[likely]] {
       out.row = row->index;
       out.generation = row->generation;
-    } else if (row->index != 0) {                // a child that was forked: a user of its own
-      out.user = {row->index, row->generation, now & shm::kForkMask};
+    } else {
+      fill_child(now, out);
     }
     out.stripe = counter_for(*this).stripe;
     return out;
   }
   shm::BreakerCaller row_caller() const noexcept { return row_caller(process_life()); }
+  void fill_child(std::uint64_t now, shm::BreakerCaller& out) const noexcept;
+  /// For a caller without a row that is about to hold something: asks the daemon for one. True:
+  /// row_caller() has it.
+  bool need_row() const noexcept;
 };
 
 template <class Record, class Spot>

@@ -6,23 +6,6 @@
 
 namespace cutwater::test {
 
-rule::BulkheadSettings bulkhead_of(BulkheadShape shape) {
-  rule::BulkheadSettings settings;
-  settings.name.push_back('b');
-  settings.max_concurrent = shape.limit;
-  settings.max_wait_ns = shape.max_wait_ns;
-  settings.max_waiting = shape.max_waiting;
-  settings.max_hold_ns = shape.max_hold_ns;
-  return settings;
-}
-
-rule::BulkheadSettings waiting_bulkhead(std::uint32_t limit) {
-  BulkheadShape shape;
-  shape.limit = limit;
-  shape.max_wait_ns = 1'000'000'000;
-  return bulkhead_of(shape);
-}
-
 BulkheadWorld::BulkheadWorld(const rule::BulkheadSettings& settings, std::uint32_t processes,
                              WorldOptions options)
     : name_(settings.name) {

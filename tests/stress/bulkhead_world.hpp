@@ -6,23 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "rule/bulkhead_settings.hpp"
 #include "shm/bulkhead.hpp"
 #include "shm/event_log.hpp"
 #include "shm/process_table.hpp"
+#include "stress/bulkhead_shape.hpp"
 #include "stress/world.hpp"
 
 namespace cutwater::test {
-
-struct BulkheadShape {
-  std::uint32_t limit = 2;
-  std::uint64_t max_wait_ns = 0;
-  std::uint32_t max_waiting = 8;
-  std::uint64_t max_hold_ns = 0;
-};
-rule::BulkheadSettings bulkhead_of(BulkheadShape shape = {});
-/// Two places, a line of eight, a second at most.
-rule::BulkheadSettings waiting_bulkhead(std::uint32_t limit = 2);
 
 class BulkheadWorld {
  public:

@@ -17,14 +17,14 @@
 // Durations are measured from the grant where the settings need them, unless one is given.
 // Thread safety: Breaker from any thread at once; a Call from one thread at a time, and it may end
 // on another than it began. Lifetime: neither outlives the Client. fork(): a child goes on with the
-// same Breaker; Calls it inherited are its parent's and end there without a word. A probe held by a
-// forked child comes back by its result or its deadline: the child has no row of its own by which
-// the daemon would notice its death.
+// same Breaker; Calls it inherited are its parent's and end there without a word. When it first has
+// to hold a probe it gets a row of its own from the daemon, within ClientOptions::ask_timeout; by
+// that its death is noticed. Without one its probes come back by their result or their deadline.
 // A client that asks over the socket asks its daemon: the same answers, each within
 // ClientOptions::ask_timeout. Outcomes are sent at once and not waited for; that of a probe is
 // repeated until the daemon has it, others may be lost with their connection. One that could not be
 // told is counted, ClientStatus::unreported. After a restart of the daemon whoever asks, or ends a
-// call, next first presents the calls under way; it keeps their probes for 5 s.
+// call, next first presents the calls under way; it keeps their probes while this process lives.
 // Without memory and daemon, or with CUTWATER_ENABLED=false, nothing is recorded and the program's
 // choice answers, degraded(): Off and IfAbsent::Allow grant; Fail and Deny refuse, Reason::Degraded
 // with a hint; InProcess asks the breaker of ClientOptions::in_process, which records in this

@@ -27,12 +27,12 @@
 //
 // Thread safety: Bulkhead from any thread at once; a Place from one thread at a time. Lifetime:
 // neither outlives the Client. fork(): Places a child inherited are its parent's and do nothing
-// there. In mapped memory a child has no row of its own by which a daemon would notice its death,
-// so it is refused, Degraded; let children that enter open a client of their own.
+// there. A child that first enters gets a row of its own from the daemon, by which its death is
+// noticed, within ClientOptions::ask_timeout; without one it is refused, Degraded.
 // A client that asks over the socket asks its daemon, each ask within ClientOptions::ask_timeout,
 // a wait in line as long as it may take. Places are told back at once and not waited for; that is
-// repeated until the daemon has it. After a restart of the daemon, which keeps places for 5 s,
-// whoever asks, or leaves, next presents them.
+// repeated until the daemon has it. After a restart of the daemon, which keeps places while this
+// process lives, whoever asks, or leaves, next presents them.
 // Without memory to ask - no daemon, CUTWATER_ENABLED=false -
 // nothing is held and the program's choice answers, degraded(), as for breakers: Off and
 // IfAbsent::Allow grant; Fail and Deny refuse, Reason::Degraded with a hint; InProcess asks the

@@ -255,6 +255,25 @@ TEST_F(ClientBulkhead, S73_AShrinkReturnsAtOnceAndNobodyEntersWhileTooManyRun) {
   EXPECT_TRUE(gate.try_enter());
 }
 
+TEST_F(ClientBulkhead, ARefusalTellsTheMedianHoldOfTheLastMinute) {
+  Bulkhead gate = bulkhead("plain");
+  const auto hold = [&](std::chrono::milliseconds time) {
+    auto placed = gate.try_enter();
+    ASSERT_TRUE(placed);
+    clock.advance(time);
+  };
+  for (const int ms : {10, 20, 20, 30, 500}) hold(std::chrono::milliseconds{ms});
+  clock.advance(std::chrono::seconds{11});
+  std::vector<Place> all;
+  for (std::uint32_t i = 0; i < gate.use().limit; ++i) all.push_back(gate.try_enter().take());
+
+  const auto full = gate.try_enter();
+
+  EXPECT_EQ(full.refusal().reason(), Reason::Full);
+  EXPECT_GE(full.refusal().retry_after(), std::chrono::milliseconds{20});
+  EXPECT_LE(full.refusal().retry_after(), std::chrono::microseconds{22'500});
+}
+
 // ---- forks and reloads --------------------------------------------------------------------------
 
 TEST_F(ClientBulkhead, WhatAChildInheritedIsItsParents) {

@@ -9,24 +9,6 @@ using shm::BulkheadEntry;
 using shm::Left;
 using State = shm::LineLook::State;
 
-TEST(BulkheadReload, S73AShrinkBlocksNobodyAndGivesNothingUntilEnoughLeft) {
-  BulkheadWorld w(bulkhead_of({5, 0, 8, 0}), 6);
-  std::vector<BulkheadEntry> held;
-  for (std::uint32_t i = 0; i < 5; ++i) held.push_back(w.enter(i));
-
-  w.publish(bulkhead_of({2, 0, 8, 0}));              // returns at once
-
-  EXPECT_EQ(w.info().over, 3U);
-  for (std::uint32_t i = 0; i < 4; ++i) {
-    EXPECT_FALSE(w.enter(5).granted) << i << " have left";
-    EXPECT_EQ(w.leave(held[i], i), Left::Returned);
-  }
-  EXPECT_EQ(w.info().over, 0U);
-  const BulkheadEntry entry = w.enter(5);
-  EXPECT_TRUE(entry.granted);
-  EXPECT_FALSE(w.enter(0).granted);
-}
-
 TEST(BulkheadReload, AGrownLimitServesTheLineAtOnce) {
   BulkheadWorld w(waiting_bulkhead(1), 4, {.bulkheads = 2, .bulkhead_cells = 16});
   static_cast<void>(w.enter(0));
