@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <thread>
+#include <vector>
 
 #include "integration/place_fixture.hpp"
 
@@ -173,6 +174,38 @@ TEST_F(DaemonEnter, WithoutADaemonItIsAnsweredByIfAbsent) {
   EXPECT_TRUE(first.place().holds());
   EXPECT_EQ(full.refused_by(), EnterPart::Bulkhead) << "decided here, by all its parts";
   EXPECT_EQ(own.status().degraded, 2U);
+}
+
+// ---- the bound of what is kept for a successor --------------------------------------------------
+
+TEST_F(DaemonEnter, SoManyReturnsAreKeptUntilADaemonAnswersTheNextIsLostAndCounted) {
+  const auto configured = [](int keys) {
+    return "capacity: { keys: " + std::to_string(keys) +
+           ", bulkhead-cells: 8192 }\nbulkheads:\n  many: {max-concurrent-calls: 4096}\n"
+           "  one: {max-concurrent-calls: 1}\n";
+  };
+  place.write_config(configured(1024));
+  start();
+  auto near = mapping();
+  Bulkhead many = near.bulkhead("many").value(), one = near.bulkhead("one").value();
+  std::vector<Place> held;
+  for (int i = 0; i < 4096; ++i) held.push_back(many.try_enter().take());
+  auto last = one.try_enter();
+  ASSERT_TRUE(last && held.back().holds());
+  ASSERT_EQ(daemon->stop(), 0);
+  place.write_config(configured(4096));
+  start();
+  daemon->kill(SIGKILL);                             // the memory was moved, nobody answers
+
+  held.clear();
+  EXPECT_EQ(near.status().unreported, 0U);
+  last->leave();
+
+  EXPECT_EQ(near.status().unreported, 1U);
+  start();
+  EXPECT_TRUE(eventually([&] { return many.use().limit == 4096; })) << "any ask attaches";
+  EXPECT_TRUE(held_by_nobody(many));
+  EXPECT_EQ(one.use().in_use, 1U) << "until the process ends";
 }
 
 // ---- holders that say nothing -------------------------------------------------------------------

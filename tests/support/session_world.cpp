@@ -111,6 +111,13 @@ void SessionWorld::make_call() {
     wire::Enter enter;
     enter.items.assign(1, all[0]);
     payload = *wire::encode(enter);
+  } else if (kind == 4) {
+    asked->type = MessageType::Outcome;
+    asked->quiet = choose_(2) == 0;
+    asked->posted = choose_(2) == 0;
+    wire::Outcome outcome{std::vector<wire::OutcomeReport>(1)};
+    outcome.reports[0].ticket = key_of(asked->number);
+    payload = *wire::encode(outcome);
   } else {
     asked->type = MessageType::Acquire;
     payload = *wire::encode(wire::Acquire{choose_(4) == 0 ? 500U : 0U, 0, all});
@@ -184,11 +191,9 @@ void SessionWorld::execute(const wire::ServerAction& action) {
         else return 0;
       },
       action);
-  const auto run = [&](const std::vector<wire::Item>& items) {
-    if (items.empty()) return fault("an ask without items");
+  const auto run = [&](std::string_view key) {
     ++tally_.executed;
-    const std::uint64_t number = number_of(items[0].key);
-    if (++executed_[number] > 1) fault(key_of(number) + " was executed twice");
+    if (++executed_[number_of(key)] > 1) fault(std::string(key) + " was executed twice");
   };
   if (choose_(16) == 0) return carry_out(server_->busy(request, 1));
   if (choose_(32) == 0) {
@@ -198,9 +203,12 @@ void SessionWorld::execute(const wire::ServerAction& action) {
     if (acquire->begin_by_ns < now_ns_) {
       return carry_out(server_->answer(request, wire::expired_answer(acquire->message)));
     }
-    run(acquire->message.items);
+    run(acquire->message.items.at(0).key);
   } else if (const auto* enter = std::get_if<wire::EnterRequested>(&action)) {
-    run(enter->message.items);
+    run(enter->message.items.at(0).key);
+  } else if (const auto* outcome = std::get_if<wire::OutcomeRequested>(&action)) {
+    run(outcome->message.reports.at(0).ticket);
+    return give_answer({request, action});           // never later: it holds nobody up
   }
   if (choose_(3) == 0) give_answer({request, action});
   else pending_.push_back({request, action});
@@ -254,6 +262,8 @@ void SessionWorld::give_answer(Pending pending) {
     wire::EnterAnswer answer;
     answer.admission.remaining = number_of(enter->message.items[0].key);
     deliver(answer, 1, {});
+  } else if (std::holds_alternative<wire::OutcomeRequested>(pending.action)) {
+    carry_out(server_->answer(pending.request, wire::OutcomeAnswer{{0}}));
   } else if (const auto* refund = std::get_if<wire::RefundRequested>(&pending.action)) {
     wire::RefundAnswer answer;
     for (const auto& part : server_->take_for(pending.request, refund->message)) {
@@ -336,8 +346,8 @@ void SessionWorld::finish_calls() {
 
 void SessionWorld::check(Asked& asked) {
   const std::uint32_t times = executed_.contains(asked.number) ? executed_[asked.number] : 0;
-  const bool counts =
-      asked.type == MessageType::Acquire || asked.type == MessageType::Enter;
+  const bool counts = asked.type == MessageType::Acquire || asked.type == MessageType::Enter ||
+                      asked.type == MessageType::Outcome;
   const std::string name = key_of(asked.number);
   switch (asked.end) {
     case AskEnd::Answered: ++tally_.answered; break;
@@ -346,6 +356,8 @@ void SessionWorld::check(Asked& asked) {
     default: ++tally_.lost;
   }
   if (!counts) return;
+  // A quiet one is as good as answered once it went out, and may be lost with its connection.
+  if (asked.end == AskEnd::Answered && asked.quiet) return;
   if (asked.end == AskEnd::Answered) {
     std::uint16_t reason = 0;
     std::uint64_t remaining = 0;
@@ -356,6 +368,11 @@ void SessionWorld::check(Asked& asked) {
       }
       reason = answer->decisions.back().reason;
       remaining = answer->decisions.back().remaining;
+    } else if (asked.type == MessageType::Outcome) {
+      const auto answer = wire::decode<wire::OutcomeAnswer>(asked.answer);
+      if (!answer || answer->codes.size() != 1) return fault(name + ": no answer");
+      reason = answer->codes[0];
+      remaining = asked.number;
     } else {
       const auto answer = wire::decode<wire::EnterAnswer>(asked.answer);
       if (!answer) return fault(name + ": no answer");
