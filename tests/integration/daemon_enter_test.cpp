@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -174,6 +175,53 @@ TEST_F(DaemonEnter, WithoutADaemonItIsAnsweredByIfAbsent) {
   EXPECT_TRUE(first.place().holds());
   EXPECT_EQ(full.refused_by(), EnterPart::Bulkhead) << "decided here, by all its parts";
   EXPECT_EQ(own.status().degraded, 2U);
+}
+
+// ---- what the end of a call tells ---------------------------------------------------------------
+
+struct Soft : std::runtime_error { using std::runtime_error::runtime_error; };
+struct Hard : Soft { using Soft::Soft; };
+
+TEST_F(DaemonEnter, ARetryAfterAndAllNamesOfAnExceptionAreToldOverTheSocketToo) {
+  place.write_config(
+      "breakers:\n"
+      "  waits: {sliding-window-type: COUNT_BASED, sliding-window-size: 10,\n"
+      "    minimum-number-of-calls: 10, open-on-retry-after: true}\n"
+      "  picks: {sliding-window-type: COUNT_BASED, sliding-window-size: 10,\n"
+      "    minimum-number-of-calls: 10, record: [told-soft, exception], ignore: [told-hard]}\n");
+  start({.arguments = {"--clock=stepped"}});
+  ASSERT_TRUE(outcomes().add("told-soft", [](const std::exception& e) {
+    return dynamic_cast<const Soft*>(&e) != nullptr;
+  }));
+  ASSERT_TRUE(outcomes().add("told-hard", [](const std::exception& e) {
+    return dynamic_cast<const Hard*>(&e) != nullptr;
+  }));
+  auto near = mapping(), far = asking();
+  const auto throws = [](Breaker& breaker, const auto& thrown) {
+    auto call = breaker.try_enter();
+    try {
+      throw thrown;
+    } catch (const std::exception&) {
+      call->failed_by_exception();
+    }
+  };
+  Breaker watched = near.breaker("picks").value();
+  for (Client* client : {&near, &far}) {
+    SCOPED_TRACE(client == &near ? "mapped" : "over the socket");
+    Breaker picks = client->breaker("picks").value();
+    throws(picks, Hard("ignored, though it was added last"));
+    throws(picks, Soft("recorded"));
+    const std::string failed = client == &near ? "1 of 1 call failed" : "2 of 2 calls failed";
+    EXPECT_TRUE(eventually([&] {
+      return watched.explain().find(failed) != std::string::npos;
+    })) << watched.explain();
+  }
+  Breaker waits = far.breaker("waits").value(), seen = near.breaker("waits").value();
+  waits.try_enter()->failed("connect", {}, 30s);     // none of those whose word is believed
+  waits.try_enter()->failed("http-503", {}, 30s);
+  EXPECT_TRUE(eventually([&] { return seen.state() == BreakerStatus::Open; }));
+  const auto refused = seen.try_enter();
+  EXPECT_EQ(refused.refusal().retry_after(), 30s);
 }
 
 // ---- the bound of what is kept for a successor --------------------------------------------------
