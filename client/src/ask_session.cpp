@@ -93,8 +93,12 @@ void AskSession::enqueue(Call& call) noexcept {
 void AskSession::abandon(Call& call) {
   const bool went_out = up_ && call.request != 0 && is_sent(call);
   if (&call == next_ && went_out) keep_leftover(call);
-  if (&call == next_ && started_ && !went_out) give_credit(call.items, payload_bytes(call));
-  if (went_out) remember_abandoned(call);
+  // A quiet one took no credit, and no answer to it will come.
+  const bool counts = !call.quiet;
+  if (counts && &call == next_ && started_ && !went_out) {
+    give_credit(call.items, payload_bytes(call));
+  }
+  if (counts && went_out) remember_abandoned(call);
   unlink(call);
   call.end = AskEnd::Late;
 }

@@ -93,8 +93,7 @@ void SessionWorld::make_call() {
   if (kind == 0) {
     asked->type = MessageType::Peek;
     payload = *wire::encode(wire::Peek{all});
-    // Nothing of it is counted, so it may also be wrong: in a byte, or as another message.
-    const std::uint32_t wrong = choose_(8);
+    const std::uint32_t wrong = choose_(8);  // nothing of it is counted: a byte, or its type
     if (wrong == 0) {
       const std::size_t reach = std::min<std::size_t>(payload.size(), 64);
       payload[choose_(static_cast<std::uint32_t>(reach))] = static_cast<char>(choose_(256));
@@ -136,7 +135,7 @@ void SessionWorld::make_call() {
   finish_calls();
 }
 
-// A piece from the client, then a piece to it; `all`: whatever there is.
+// A piece from the client, then one to it; `all`: whatever there is.
 void SessionWorld::move_bytes(bool all) {
   for (;;) {
     const auto bytes = client_.unsent();
@@ -196,9 +195,8 @@ void SessionWorld::execute(const wire::ServerAction& action) {
     if (++executed_[number_of(key)] > 1) fault(std::string(key) + " was executed twice");
   };
   if (choose_(16) == 0) return carry_out(server_->busy(request, 1));
-  if (choose_(32) == 0) {
-    return carry_out(server_->fail(request, {wire::ErrorCode::Internal, "", "no memory"}));
-  }
+  const wire::Fault full{wire::ErrorCode::Internal, "", "no memory"};
+  if (choose_(32) == 0) return carry_out(server_->fail(request, full));
   if (const auto* acquire = std::get_if<wire::AcquireRequested>(&action)) {
     if (acquire->begin_by_ns < now_ns_) {
       return carry_out(server_->answer(request, wire::expired_answer(acquire->message)));
