@@ -17,8 +17,8 @@
 
 #include "harness.hpp"
 #include "reference.hpp"
-#include "shm/breaker_layout.hpp"
-#include "shm/breaker_publisher.hpp"
+#include "shm/breaker/layout.hpp"
+#include "shm/breaker/publisher.hpp"
 
 namespace cutwater::bench {
 namespace {

@@ -11,8 +11,8 @@
 
 #include <cutwater/version.hpp>
 
-#include "act_rows.hpp"
-#include "acts.hpp"
+#include "acts/act_rows.hpp"
+#include "acts/acts.hpp"
 #include "desk.hpp"
 #include "file_watch.hpp"
 #include "listener.hpp"

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "shm/bucket_table.hpp"
-#include "shm/rule_reader.hpp"
+#include "shm/limit/bucket_table.hpp"
+#include "shm/limit/rule_reader.hpp"
 
 namespace cutwater::server {
 

@@ -5,9 +5,9 @@
 
 #include <sys/socket.h>
 
-#include "admission.hpp"
+#include "ask/admission.hpp"
 #include "session_settings.hpp"
-#include "shm/key_hash.hpp"
+#include "shm/limit/key_hash.hpp"
 
 namespace cutwater::server {
 

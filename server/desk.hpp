@@ -17,7 +17,8 @@
 
 #include <asio.hpp>
 
-#include "asking.hpp"
+#include "acts/steering.hpp"
+#include "ask/asking.hpp"
 #include "connection.hpp"
 #include "event_feed.hpp"
 #include "janitor.hpp"
@@ -27,7 +28,6 @@
 #include "running.hpp"
 #include "session_store.hpp"
 #include "source_book.hpp"
-#include "steering.hpp"
 #include "top_keys.hpp"
 
 namespace cutwater::server {

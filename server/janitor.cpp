@@ -8,12 +8,12 @@
 #include "base/clock.hpp"
 #include "debt_count.hpp"
 #include "reap.hpp"
-#include "shm/breaker.hpp"
-#include "shm/breaker_story.hpp"
-#include "shm/bucket_table.hpp"
-#include "shm/bulkhead.hpp"
+#include "shm/breaker/breaker.hpp"
+#include "shm/breaker/story.hpp"
+#include "shm/bulkhead/bulkhead.hpp"
 #include "shm/counters.hpp"
 #include "shm/image.hpp"
+#include "shm/limit/bucket_table.hpp"
 #include "shm/row_holdings.hpp"
 
 namespace cutwater::server {

@@ -25,7 +25,7 @@
 #include "process_watch.hpp"
 #include "row_book.hpp"
 #include "rows/segment_rows.hpp"
-#include "shm/bulkhead_median.hpp"
+#include "shm/bulkhead/median.hpp"
 #include "shm/pattern_idle.hpp"
 
 namespace cutwater::server {

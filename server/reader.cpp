@@ -6,12 +6,12 @@
 
 #include <cutwater/version.hpp>
 
-#include "act_rows.hpp"
+#include "acts/act_rows.hpp"
 #include "rows/breaker_rows.hpp"
 #include "rows/bulkhead_rows.hpp"
 #include "rows/trip_rows.hpp"
-#include "shm/bucket.hpp"
-#include "shm/tops.hpp"
+#include "shm/limit/bucket.hpp"
+#include "shm/limit/tops.hpp"
 
 namespace cutwater::server {
 

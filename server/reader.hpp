@@ -11,7 +11,7 @@
 //   breakers  + act (id of the one that stands)
 //   counters, events, bulkheads, trips (name?; the newest first), config {path value origin}
 //   journal, overrides       act_rows.hpp
-//   top (name?)              limit key asked refused over: most asking first (shm/tops.hpp)
+//   top (name?)              limit key asked refused over: most asking first (shm/limit/tops.hpp)
 // Options: `cost` of `limit` with a key (0..1e9, default 1).
 // Cursors are decimal numbers: of the next event for `events`, of the next row for the others. An
 // answer is filled up to max_rows and the session's frame; its cursor is empty at the end. For
@@ -24,7 +24,7 @@
 #include <variant>
 #include <vector>
 
-#include "act_book.hpp"
+#include "acts/act_book.hpp"
 #include "memory.hpp"
 #include "rows/segment_rows.hpp"
 #include "running.hpp"

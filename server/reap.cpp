@@ -2,8 +2,8 @@
 #include "reap.hpp"
 
 #include "base/guard.hpp"
-#include "shm/breaker.hpp"
-#include "shm/bulkhead.hpp"
+#include "shm/breaker/breaker.hpp"
+#include "shm/bulkhead/bulkhead.hpp"
 #include "shm/counters.hpp"
 
 namespace cutwater::server {

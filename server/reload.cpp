@@ -7,7 +7,7 @@
 #include "debt_count.hpp"
 #include "log_writer.hpp"
 #include "rows/config_report.hpp"
-#include "shm/bucket.hpp"
+#include "shm/limit/bucket.hpp"
 
 namespace cutwater::server {
 

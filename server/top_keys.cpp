@@ -3,7 +3,7 @@
 
 #include "memory.hpp"
 #include "rule/limit_settings.hpp"
-#include "shm/tops.hpp"
+#include "shm/limit/tops.hpp"
 
 namespace cutwater::server {
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Notes the keys that sessions ask for in the sketch of top keys (shm/tops.hpp). All of them while
-// there are few; beyond kAllPerTick in a tick one of kOneOf, which then stands for so many: a flood
-// costs a look over the rows now and then, and the heavy keys are still the ones that show.
+// Notes the keys that sessions ask for in the sketch of top keys (shm/limit/tops.hpp). All of them
+// while there are few; beyond kAllPerTick in a tick one of kOneOf, which then stands for so many: a
+// flood costs a look over the rows now and then, and the heavy keys are still the ones that show.
 // What mapped clients decide they note themselves (client/src/top_sample.hpp).
 // Thread safety: the loop's thread.
 #pragma once
 #include <cstdint>
 
-#include "decider.hpp"
+#include "ask/decider.hpp"
 
 namespace cutwater::server {
 

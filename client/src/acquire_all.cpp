@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <string>
 
-#include "src/all_elsewhere.hpp"
+#include "src/ask/all_elsewhere.hpp"
+#include "src/ask/elsewhere.hpp"
 #include "src/core.hpp"
 #include "src/decide.hpp"
-#include "src/elsewhere.hpp"
 #include "src/enter_parts.hpp"
 #include "src/limit_list.hpp"
 #include "src/limit_of.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Breaker, Call: the short way while closed, the long way to shm/breaker.hpp otherwise.
+// Breaker, Call: the short way while closed, the long way to shm/breaker/breaker.hpp otherwise.
 #include <cutwater/breaker.hpp>
 
 #include <algorithm>
@@ -7,9 +7,9 @@
 #include <span>
 
 #include "base/fork_page.hpp"
-#include "shm/breaker_quick.hpp"
-#include "shm/breaker_words.hpp"
-#include "src/asked_breaker.hpp"
+#include "shm/breaker/quick.hpp"
+#include "shm/breaker/words.hpp"
+#include "src/ask/asked_breaker.hpp"
 #include "src/breaker_record.hpp"
 #include "src/core.hpp"
 #include "src/daemon_link.hpp"

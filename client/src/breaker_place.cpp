@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "shm/breaker_words.hpp"
+#include "shm/breaker/words.hpp"
 #include "src/breaker_record.hpp"
 #include "src/core.hpp"
 

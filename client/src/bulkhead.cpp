@@ -7,8 +7,8 @@
 
 #include "base/fork_page.hpp"
 #include "rule/bulkhead_text.hpp"
-#include "shm/bulkhead_quick.hpp"
-#include "src/ask_watcher.hpp"
+#include "shm/bulkhead/quick.hpp"
+#include "src/ask/ask_watcher.hpp"
 #include "src/core.hpp"
 #include "src/daemon_link.hpp"
 #include "src/enter_parts.hpp"

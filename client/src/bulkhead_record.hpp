@@ -8,7 +8,7 @@
 
 #include <cutwater/bulkhead.hpp>
 
-#include "shm/bulkhead.hpp"
+#include "shm/bulkhead/bulkhead.hpp"
 #include "src/named_record.hpp"
 #include "wire/ask_message.hpp"
 

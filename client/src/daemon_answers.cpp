@@ -4,7 +4,7 @@
 #include <exception>
 
 #include "base/clock.hpp"
-#include "src/asking.hpp"
+#include "src/ask/asking.hpp"
 #include "src/core.hpp"
 #include "src/daemon_link.hpp"
 

@@ -24,10 +24,10 @@
 #include <cutwater/client.hpp>
 #include <cutwater/limit.hpp>
 
-#include "src/ask_socket.hpp"
-#include "src/asked_calls.hpp"
+#include "src/ask/ask_socket.hpp"
+#include "src/ask/asked_calls.hpp"
+#include "src/ask/elsewhere.hpp"
 #include "src/attach.hpp"
-#include "src/elsewhere.hpp"
 #include "src/give_back.hpp"
 #include "src/life_lock.hpp"
 #include "src/settings.hpp"

@@ -11,9 +11,9 @@
 #pragma once
 #include <cutwater/decision.hpp>
 
-#include "shm/admit.hpp"
-#include "shm/bucket_fast.hpp"
-#include "src/elsewhere.hpp"
+#include "shm/limit/admit.hpp"
+#include "shm/limit/bucket_fast.hpp"
+#include "src/ask/elsewhere.hpp"
 #include "src/limit_state.hpp"
 #include "src/thread_counter.hpp"
 #include "src/thread_lease.hpp"
@@ -63,7 +63,8 @@ void count_flags(const ThreadCounter& counter, std::uint32_t limit,
                                               const shm::AskedKey& key,
                                               const DecisionData& out) noexcept;
 
-/// Rare: counts an answer of shm/admit.hpp, and notes it when it is sampled. ask.cost is over 0.
+/// Rare: counts an answer of shm/limit/admit.hpp, and notes it when it is sampled. ask.cost is over
+/// 0.
 void count_admitted(const LimitState& state, const shm::AdmitAsk& ask,
                     const DecisionData& out) noexcept;
 
@@ -86,9 +87,9 @@ inline std::string_view given(std::string_view key) noexcept {
   return key.data() == nullptr ? std::string_view{""} : key;
 }
 enum class SpecialAsk : std::uint8_t { Charge, Look, After };
-/// Rare: one ask of a limit that is not plain (shm/admit.hpp). ask.limit is filled in here. Counts
-/// all but a look, and fills all of `out`. A key whose handle has no bytes is answered Degraded
-/// where patterns would want them.
+/// Rare: one ask of a limit that is not plain (shm/limit/admit.hpp). ask.limit is filled in here.
+/// Counts all but a look, and fills all of `out`. A key whose handle has no bytes is answered
+/// Degraded where patterns would want them.
 void ask_specially(LimitState& state, shm::AdmitAsk ask, SpecialAsk how,
                    DecisionData& out) noexcept;
 /// Rare: a charge of `cost` (over 0, checked).

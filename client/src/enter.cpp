@@ -11,7 +11,7 @@
 
 #include "base/fork_page.hpp"
 #include "rule/breaker_text.hpp"
-#include "src/all_elsewhere.hpp"
+#include "src/ask/all_elsewhere.hpp"
 #include "src/core.hpp"
 #include "src/enter_parts.hpp"
 #include "src/give_back.hpp"

@@ -16,8 +16,8 @@
 #include <atomic>
 #include <cstdint>
 
-#include "shm/breaker.hpp"
-#include "shm/bulkhead.hpp"
+#include "shm/breaker/breaker.hpp"
+#include "shm/bulkhead/bulkhead.hpp"
 #include "shm/enter.hpp"
 
 namespace cutwater::detail {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // HoldKeeper: for a memory that no daemon looks after, what a refusal of a full bulkhead tells as
-// the time to come back (shm/bulkhead_median.hpp). Its callers look: before they ask for a place
+// the time to come back (shm/bulkhead/median.hpp). Its callers look: before they ask for a place
 // and before they give one back, which costs one reading of the clock while nothing is due.
 // Thread safety: everything from any thread; of threads that come at once one looks.
 #pragma once
@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <exception>
 
-#include "shm/bulkhead_median.hpp"
+#include "shm/bulkhead/median.hpp"
 #include "src/life_lock.hpp"
 
 namespace cutwater::detail {

@@ -13,8 +13,8 @@
 #include <cutwater/limit.hpp>
 
 #include "base/composite_key.hpp"
-#include "shm/rule_reader.hpp"
-#include "src/elsewhere.hpp"
+#include "shm/limit/rule_reader.hpp"
+#include "src/ask/elsewhere.hpp"
 
 namespace cutwater {
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The shortest way of all: a resolved key whose entry was seen before, of a limit that is one plain
-// window. Same arithmetic, same order and same swap as shm/bucket_fast.hpp; only less to load.
+// window. Same arithmetic, same order and same swap as shm/limit/bucket_fast.hpp; only less to
+// load.
 //
 // PlainRule is a private copy of the limit's rule, good while `current` of the rules is the one it
 // was copied under. A decision copies the numbers of the rule into its answer, reads the clock,
@@ -29,7 +30,7 @@
 #include "base/clock.hpp"
 #include "base/guard.hpp"
 #include "base/sync_point.hpp"
-#include "shm/bucket_fast.hpp"
+#include "shm/limit/bucket_fast.hpp"
 #include "src/limit_state.hpp"
 #include "src/thread_counter.hpp"
 

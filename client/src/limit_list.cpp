@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/limit_list.hpp"
 
-#include "shm/key_hash.hpp"
+#include "shm/limit/key_hash.hpp"
+#include "src/ask/elsewhere.hpp"
 #include "src/calendar_renewal.hpp"
-#include "src/elsewhere.hpp"
 #include "src/limit_of.hpp"
 
 namespace cutwater::detail {

@@ -8,7 +8,7 @@
 
 #include <cutwater/admission.hpp>
 
-#include "shm/admit.hpp"
+#include "shm/limit/admit.hpp"
 #include "src/limit_state.hpp"
 
 namespace cutwater::detail {

@@ -13,7 +13,7 @@
 
 #include <cutwater/decision.hpp>
 
-#include "shm/bucket.hpp"
+#include "shm/limit/bucket.hpp"
 
 namespace cutwater::client {
 class DaemonLink;

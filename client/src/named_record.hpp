@@ -17,7 +17,7 @@
 #include <cutwater/client.hpp>
 
 #include "base/fork_page.hpp"
-#include "shm/breaker.hpp"
+#include "shm/breaker/breaker.hpp"
 #include "shm/view.hpp"
 #include "src/child_rows.hpp"
 #include "src/hold_keeper.hpp"

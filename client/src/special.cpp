@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Limits that are not one plain window: overrides, bans, several windows, calendars, shadow. Asked
-// through shm/admit.hpp, as the daemon asks; and charges after the fact of any limit.
+// through shm/limit/admit.hpp, as the daemon asks; and charges after the fact of any limit.
 #include <cutwater/limit.hpp>
 
 #include "src/calendar_renewal.hpp"

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <utility>
 
-#include "src/ask_watcher.hpp"
+#include "src/ask/ask_watcher.hpp"
 #include "src/core.hpp"
 #include "src/decide.hpp"
 #include "src/limit_of.hpp"

@@ -37,9 +37,9 @@
 
 #include "base/guard.hpp"
 #include "rule/token_clock.hpp"
-#include "shm/admit.hpp"
-#include "shm/bucket.hpp"
 #include "shm/counters.hpp"
+#include "shm/limit/admit.hpp"
+#include "shm/limit/bucket.hpp"
 #include "src/limit_state.hpp"
 
 namespace cutwater::detail {

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "rule/limit_settings.hpp"
-#include "shm/rule_reader.hpp"
-#include "shm/tops.hpp"
+#include "shm/limit/rule_reader.hpp"
+#include "shm/limit/tops.hpp"
 #include "src/thread_counter.hpp"
 
 namespace cutwater::detail {

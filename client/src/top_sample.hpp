@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which decisions of this process are noted in the limit's list of top keys (shm/tops.hpp), where
-// people see who asks most and who is refused most.
+// Which decisions of this process are noted in the limit's list of top keys (shm/limit/tops.hpp),
+// where people see who asks most and who is refused most.
 //
 // A note costs some 300 ns, a decision 40: so a thread notes one of its `TopRate::weight` decisions
 // and that one counts for so many. The weight follows the thread's pace: 1, every decision, up to
@@ -21,7 +21,7 @@
 
 #include <cutwater/decision.hpp>
 
-#include "shm/key_hash.hpp"
+#include "shm/limit/key_hash.hpp"
 #include "src/limit_state.hpp"
 
 namespace cutwater::detail {

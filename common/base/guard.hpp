@@ -12,23 +12,23 @@ enum class Guard {
   MultRoundedUp,           ///< rule/token_clock: rate rounded up, else due times come 1 ns late
   OldPieceBeforeBase,      ///< rule/token_clock: a stamp before base_t uses the old piece
   ExactDueTime,            ///< rule/token_clock: one exact division, no estimate
-  UndoNeedsReceipt,        ///< shm/bucket_table: undo swaps exactly the receipt, never "lower by c"
-  InsertSecondClock,       ///< shm/bucket_insert: the clock is read again after the rescan
-  InsertRescan,            ///< shm/bucket_insert: both groups are read again after the claim
-  InsertExactPromotion,    ///< shm/bucket_insert: the promotion swaps the exact claim
-  InsertClaimNonce,        ///< shm/bucket_insert: two claims never look alike
-  InsertLowerAddressWins,  ///< shm/bucket_insert: the claim at the lower address stays
-  InsertReadsOverflow,     ///< shm/bucket_insert: a new member starts with the overflow debt
-  OverflowRescan,          ///< shm/bucket_overflow: the charger looks for the key again
-  OverflowSecondClock,     ///< shm/bucket_overflow: the charger reads the clock again
-  OverflowWaitsForStart,   ///< shm/bucket_overflow: the charger waits until its slice begins
-  JudgedByOwnRule,         ///< shm/bucket_table: a victim is judged by its own rule id and floor
+  UndoNeedsReceipt,        ///< limit/bucket_table: undo swaps the receipt, never "lower by c"
+  InsertSecondClock,       ///< limit/bucket_insert: the clock is read again after the rescan
+  InsertRescan,            ///< limit/bucket_insert: both groups are read again after the claim
+  InsertExactPromotion,    ///< limit/bucket_insert: the promotion swaps the exact claim
+  InsertClaimNonce,        ///< limit/bucket_insert: two claims never look alike
+  InsertLowerAddressWins,  ///< limit/bucket_insert: the claim at the lower address stays
+  InsertReadsOverflow,     ///< limit/bucket_insert: a new member starts with the overflow debt
+  OverflowRescan,          ///< limit/bucket_overflow: the charger looks for the key again
+  OverflowSecondClock,     ///< limit/bucket_overflow: the charger reads the clock again
+  OverflowWaitsForStart,   ///< limit/bucket_overflow: the charger waits until its slice begins
+  JudgedByOwnRule,         ///< limit/bucket_table: a victim is judged by its own rule id and floor
   FloorCounts,             ///< rule/bucket_rule: the floor F takes part in the effective tat
-  GenerationBeforeSwap,    ///< shm/bucket_table: `current` is read again before the swap
+  GenerationBeforeSwap,    ///< limit/bucket_table: `current` is read again before the swap
   PublishAhead,            ///< shm/publisher: base_t lies ahead of the publication
   WriteIdleImage,          ///< shm/publisher: only the idle image is written
-  ConversionInOneSwap,     ///< shm/bucket_table: a conversion is part of the grant's one swap
-  RefusalWritesNothing,    ///< shm/bucket_table: a refusal does not store what it computed
+  ConversionInOneSwap,     ///< limit/bucket_table: a conversion is part of the grant's one swap
+  RefusalWritesNothing,    ///< limit/bucket_table: a refusal does not store what it computed
   LeaseDecays,             ///< client/thread_lease: a lease spends no more than N(t) allows
   ReadyWordLast,           ///< shm/segment: the ready word is stored when all else is whole
   HeaderChecked,           ///< shm/segment: header CRC and bounds are checked at attach
@@ -40,23 +40,23 @@ enum class Guard {
   EventChecksum,           ///< shm/event_log: a torn record is recognised by its checksum
   LockHeldForLife,         ///< server/instance_lock: one daemon per memory directory
   // several windows and limits, overrides, bans, shadow: the decision
-  LookAtAllFirst,          ///< shm/admit: all are looked at before anything is charged
-  RollBackLost,            ///< shm/admit: a lost race gives back what was charged before it
-  AllOrNoneOrder,          ///< shm/admit: charged in one order, whatever the caller's list
-  OverrideSharesPlace,     ///< shm/bucket_detail: an entry of any rule of the window is the key's
-  PredecessorFirst,        ///< shm/bucket_detail: a stopped clock's debt goes by its factor first
-  ConvertAtChangeMoment,   ///< shm/bucket_detail: a predecessor's debt is taken at base_t
-  ShadowNeverBlocks,       ///< shm/admit: a limit in shadow refuses nobody and no set
-  BanBeforeBucket,         ///< shm/admit: a banned key is refused before its bucket is touched
-  DebtBounded,             ///< shm/bucket: a charge after the fact stops at max-debt
-  CreditNotBelowFull,      ///< shm/bucket: a credit never puts tat below N
+  LookAtAllFirst,          ///< limit/admit: all are looked at before anything is charged
+  RollBackLost,            ///< limit/admit: a lost race gives back what was charged before it
+  AllOrNoneOrder,          ///< limit/admit: charged in one order, whatever the caller's list
+  OverrideSharesPlace,     ///< limit/bucket_detail: an entry of any rule of the window is the key's
+  PredecessorFirst,        ///< limit/bucket_detail: a stopped clock's debt goes by its factor first
+  ConvertAtChangeMoment,   ///< limit/bucket_detail: a predecessor's debt is taken at base_t
+  ShadowNeverBlocks,       ///< limit/admit: a limit in shadow refuses nobody and no set
+  BanBeforeBucket,         ///< limit/admit: a banned key is refused before its bucket is touched
+  DebtBounded,             ///< limit/bucket: a charge after the fact stops at max-debt
+  CreditNotBelowFull,      ///< limit/bucket: a credit never puts tat below N
   // the rules: publication
-  BansUntilRaisedFirst,    ///< shm/bans: bans_until is raised before the entry is put
-  ConversionFactorRoundedUp,  ///< shm/rule_writer: a converted debt is rounded against the caller
-  FloorNeverFalls,         ///< shm/rule_writer: a new F never lies below the old one
-  FloorUnderAsIs,          ///< shm/rule_writer: a burst that grew under as-is comes with a floor
-  ReachNeverFalls,         ///< shm/rule_writer: D stays the largest, else a change forgives debts
-  WindowNumberNeverFalls,  ///< shm/calendar_writer: k goes on when the wall clock is set back
+  BansUntilRaisedFirst,    ///< limit/bans: bans_until is raised before the entry is put
+  ConversionFactorRoundedUp,  ///< limit/rule_writer: a converted debt is rounded against the caller
+  FloorNeverFalls,         ///< limit/rule_writer: a new F never lies below the old one
+  FloorUnderAsIs,          ///< limit/rule_writer: a burst that grew under as-is comes with a floor
+  ReachNeverFalls,         ///< limit/rule_writer: D stays the largest, else a change forgives debts
+  WindowNumberNeverFalls,  ///< limit/calendar_writer: k goes on when the wall clock is set back
   SweepBeforeReuse,        ///< shm/publisher: an id is free only after a pass found no entry of it
   // a memory that takes another's place
   SupersededFirst,         ///< shm/supersede: deciders are turned away before anything is copied
@@ -65,33 +65,33 @@ enum class Guard {
   RulesRenamedLast,        ///< shm/supersede: the new rules are named when all else is
   GivenBackInBoth,         ///< shm/supersede: what is given back behind the mark, there too
   // breakers
-  BreakerSettlesEveryCell, ///< shm/breaker_finish: outcomes of the killed are judged, not only ours
-  BreakerTicketEpoch,      ///< shm/breaker_finish: an outcome counts in the epoch of its grant only
-  BreakerHintChecked,      ///< shm/breaker_time_ring: a cell's stamp, not the hint, says its slot
-  BreakerSealedStays,      ///< shm/breaker_time_ring: nobody counts in a sealed slot
-  BreakerEventBeforeMove,  ///< shm/breaker_state: an unannounced word is announced, then moved
-  BreakerProbeSecondLook,  ///< shm/breaker_probe: the state is read again after the take
-  BreakerProbeOlderOnly,   ///< shm/breaker_probe: only cells of an older epoch are free
-  BreakerProbeTakeNumber,  ///< shm/breaker_probe: two takes of one cell are two words
-  BreakerTwoReadings,      ///< shm/breaker_probe: some of P decide only when two readings agree
-  BreakerSettleBeforeRefusing,  ///< shm/breaker_enter: nobody refuses before it tried to settle
-  BreakerRestHealthy,      ///< shm/breaker_user: one is singled out only beside a healthy rest
-  BreakerPassesExactly,    ///< shm/breaker_probe: a probe passes on by exactly its ticket's word
-  BreakerMoveClearsViews,  ///< shm/breaker_user: a move of the host ends what processes had for
+  BreakerSettlesEveryCell, ///< breaker/finish: outcomes of the killed are judged, not only ours
+  BreakerTicketEpoch,      ///< breaker/finish: an outcome counts in the epoch of its grant only
+  BreakerHintChecked,      ///< breaker/time_ring: a cell's stamp, not the hint, says its slot
+  BreakerSealedStays,      ///< breaker/time_ring: nobody counts in a sealed slot
+  BreakerEventBeforeMove,  ///< breaker/state: an unannounced word is announced, then moved
+  BreakerProbeSecondLook,  ///< breaker/probe: the state is read again after the take
+  BreakerProbeOlderOnly,   ///< breaker/probe: only cells of an older epoch are free
+  BreakerProbeTakeNumber,  ///< breaker/probe: two takes of one cell are two words
+  BreakerTwoReadings,      ///< breaker/probe: some of P decide only when two readings agree
+  BreakerSettleBeforeRefusing,  ///< breaker/enter: nobody refuses before it tried to settle
+  BreakerRestHealthy,      ///< breaker/user: one is singled out only beside a healthy rest
+  BreakerPassesExactly,    ///< breaker/probe: a probe passes on by exactly its ticket's word
+  BreakerMoveClearsViews,  ///< breaker/user: a move of the host ends what processes had for
                            ///< themselves
-  HangingCountedOnce,      ///< shm/breaker_hanging: a call gives its cell back before it records
+  HangingCountedOnce,      ///< breaker/hanging: a call gives its cell back before it records
   PartsReadAgainAfterReload,  ///< shm/kept: what a process kept of the settings ends with them
   // bulkheads
   PlaceCountedAfterTake,   ///< shm/bulkhead: who takes counts all cells afterwards
   PlaceTakeNumber,         ///< shm/bulkhead: two takes of one cell are two words
   PlaceLookAfterFree,      ///< shm/bulkhead: who frees a cell then looks at the line
-  PlaceLookAfterQueueing,  ///< shm/bulkhead_line: who joins the line then looks for a free cell
-  PlaceLookAfterLeaving,   ///< shm/bulkhead_line: who gives up then looks for what was handed to it
-  PlaceRecordReadAgain,    ///< shm/bulkhead_line: after a hand-over the record is read again
+  PlaceLookAfterQueueing,  ///< bulkhead/line: who joins the line then looks for a free cell
+  PlaceLookAfterLeaving,   ///< bulkhead/line: who gives up then looks for what was handed to it
+  PlaceRecordReadAgain,    ///< bulkhead/line: after a hand-over the record is read again
   PlaceVoidIsFree,         ///< shm/bulkhead: what was handed to one who is gone is free for all
-  PlaceLineSwappedWhole,   ///< shm/bulkhead_line: the line is made quiet only as it was read
+  PlaceLineSwappedWhole,   ///< bulkhead/line: the line is made quiet only as it was read
   PlaceNewcomersQueue,     ///< shm/bulkhead: a newcomer does not pass those in line
-  PlacesKeptWhileAway,     ///< shm/bulkhead_publisher: a bulkhead that comes back finds its holders
+  PlacesKeptWhileAway,     ///< bulkhead/publisher: a bulkhead that comes back finds its holders
   // names and patterns of both
   PatternNameOfIncarnation,  ///< shm/pattern_place: a name holds under its own incarnation only
   PatternCreatesInOrder,   ///< shm/pattern_place: one creation of a pattern after the other

@@ -6,7 +6,7 @@
 
 #include "rows/breaker_settings_row.hpp"
 #include "rule/breaker_class.hpp"
-#include "shm/breaker_words.hpp"
+#include "shm/breaker/words.hpp"
 #include "shm/event_log.hpp"
 #include "shm/process_table.hpp"
 

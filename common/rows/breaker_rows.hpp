@@ -26,7 +26,7 @@
 #include <string_view>
 
 #include "rows/segment_rows.hpp"
-#include "shm/breaker_story.hpp"
+#include "shm/breaker/story.hpp"
 
 namespace cutwater::rows {
 

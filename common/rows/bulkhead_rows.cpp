@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "rows/breaker_rows.hpp"
-#include "shm/breaker_story.hpp"
-#include "shm/bulkhead.hpp"
+#include "shm/breaker/story.hpp"
+#include "shm/bulkhead/bulkhead.hpp"
 #include "shm/process_table.hpp"
 
 namespace cutwater::rows {

@@ -4,8 +4,8 @@
 #include <cstdio>
 
 #include "config/problem.hpp"
-#include "shm/breaker_publisher.hpp"
-#include "shm/bulkhead_layout.hpp"
+#include "shm/breaker/publisher.hpp"
+#include "shm/bulkhead/layout.hpp"
 
 namespace cutwater::rows {
 

@@ -9,8 +9,8 @@
 #include "rows/limits_of_image.hpp"
 #include "rows/segment_rows.hpp"
 #include "rule/limit_settings.hpp"
-#include "shm/admit.hpp"
 #include "shm/counters.hpp"
+#include "shm/limit/admit.hpp"
 #include "shm/verify.hpp"
 
 namespace cutwater::rows {

@@ -6,7 +6,7 @@
 #include "rows/breaker_rows.hpp"
 #include "rows/breaker_settings_row.hpp"
 #include "rows/words_of_event.hpp"
-#include "shm/breaker_trips.hpp"
+#include "shm/breaker/trips.hpp"
 
 namespace cutwater::rows {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of READ `trips`: why breakers opened, newest first (shm/breaker_trips.hpp).
+// The rows of READ `trips`: why breakers opened, newest first (shm/breaker/trips.hpp).
 //
 //   trips     breaker number unix_ms ago_ns epoch attempts from reason wait_ns calls failures slow
 //             run hanging looked_at classes {class: failures} processes [{row pid failures slow}]

@@ -5,8 +5,8 @@
 #include <chrono>
 #include <cstdio>
 
-#include "shm/breaker.hpp"
-#include "shm/bulkhead.hpp"
+#include "shm/breaker/breaker.hpp"
+#include "shm/bulkhead/bulkhead.hpp"
 
 namespace cutwater::rows {
 namespace {

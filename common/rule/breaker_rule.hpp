@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rules of a circuit breaker as pure functions: what opens it, for how long, what half-open
 // decides, what a ramp lets through, what a reader is shown. No clock, no memory, no socket:
-// numbers in, a verdict out. shm/breaker*.cpp loads, asks here, and swaps.
+// numbers in, a verdict out. shm/breaker/*.cpp loads, asks here, and swaps.
 //
 // BreakerNumbers is what the settings come down to. It lies in the rule image as it stands here, so
 // that there is one list of fields and no copying back and forth: fixed widths, no padding left to

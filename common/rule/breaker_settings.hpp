@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the operator wrote about one circuit breaker, after checking: the bridge between the
-// configuration (common/config) and the breakers in shared memory (shm/breaker_publisher.hpp).
+// configuration (common/config) and the breakers in shared memory (shm/breaker/publisher.hpp).
 // Plain values, all of them integers: durations in ns, ratios in parts per million, so that a
 // threshold is compared exactly and the same in every process. The words are Resilience4j's where
 // it has one. check() repeats every range for callers that fill one by hand.

@@ -3,7 +3,7 @@
 //
 // A worker with an expired token or no descriptors left fails every call of its own; shared with
 // the others, its failures would reach their threshold too. From three users on each has counts of
-// its own (shm/breaker_user.cpp), and what a breaker does then is decided here:
+// its own (shm/breaker/user.cpp), and what a breaker does then is decided here:
 //   - the m - 1 users with the most failures are left out (m: needed_users());
 //   - the rest called at all and is healthy: those left out open for themselves, nobody else;
 //   - else the breaker opens for the host. A dependency that is down fails for everybody, so the

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Admission in one step: a breaker, a bulkhead and limits, all or none (spec breaker C2; memory
 // 8.1). The mapped client and the daemon's ENTER ask exactly these functions; the rules themselves
-// are those of shm/breaker.hpp, shm/bulkhead.hpp and shm/admit.hpp.
+// are those of shm/breaker/breaker.hpp, shm/bulkhead/bulkhead.hpp and shm/limit/admit.hpp.
 //
 //   Entering entering{.ask = {.breaker = fraud, .bulkhead = gate, .limits = limits}};
 //   EnterAnswer out;
@@ -39,9 +39,9 @@
 #include <cstdint>
 #include <span>
 
-#include "shm/admit.hpp"
-#include "shm/breaker.hpp"
-#include "shm/bulkhead.hpp"
+#include "shm/breaker/breaker.hpp"
+#include "shm/bulkhead/bulkhead.hpp"
+#include "shm/limit/admit.hpp"
 
 namespace cutwater::shm {
 

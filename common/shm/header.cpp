@@ -7,9 +7,9 @@
 
 #include "base/crc32c.hpp"
 #include "base/guard.hpp"
-#include "shm/bulkhead_layout.hpp"
+#include "shm/breaker/trip_layout.hpp"
+#include "shm/bulkhead/layout.hpp"
 #include "shm/process_table.hpp"
-#include "shm/trip_layout.hpp"
 
 namespace cutwater::shm {
 namespace {

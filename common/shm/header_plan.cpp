@@ -8,11 +8,11 @@
 #include <cstring>
 
 #include "base/crc32c.hpp"
-#include "shm/bulkhead_layout.hpp"
+#include "shm/breaker/trip_layout.hpp"
+#include "shm/bulkhead/layout.hpp"
 #include "shm/header.hpp"
-#include "shm/key_hash.hpp"
+#include "shm/limit/key_hash.hpp"
 #include "shm/process_table.hpp"
-#include "shm/trip_layout.hpp"
 
 namespace cutwater::shm {
 namespace {

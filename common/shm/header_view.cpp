@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <cstring>
 
-#include "shm/bulkhead_layout.hpp"
+#include "shm/breaker/trip_layout.hpp"
+#include "shm/bulkhead/layout.hpp"
 #include "shm/header.hpp"
-#include "shm/trip_layout.hpp"
 
 namespace cutwater::shm {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kept: what a process keeps of one breaker's or bulkhead's settings in its own memory, so that its
-// short ways need not copy and check them anew at each call (shm/breaker_kept.hpp,
-// shm/bulkhead_kept.hpp say which words).
+// short ways need not copy and check them anew at each call (shm/breaker/kept.hpp,
+// shm/bulkhead/kept.hpp say which words).
 //
 //   const auto begun = local.kept.begin();
 //   const auto head = local.kept.word<BreakerWord8::Head>(); ...

@@ -38,7 +38,7 @@ enum class FileKind : std::uint32_t { Rules = 0, State = 1, Stats = 2 };
 enum class ClockKind : std::uint32_t { Boottime = 0, Stepped = 1 };
 
 /// Kinds of regions. Numbers are stable. What those of breakers and bulkheads hold:
-/// shm/breaker_layout.hpp, shm/bulkhead_layout.hpp.
+/// shm/breaker/layout.hpp, shm/bulkhead/layout.hpp.
 enum class RegionKind : std::uint32_t {
   None = 0,
   Image = 1,         ///< rules: two images; stride = bytes of one
@@ -67,7 +67,7 @@ enum class RegionKind : std::uint32_t {
   BulkheadCells = 23,      ///< state: u64[], a place each
   BulkheadStamps = 24,     ///< state: u64[], one beside each cell
   Waiters = 25,            ///< state: WaiterRecord[]
-  Trips = 30,              ///< stats: TripRecord[] (shm/trip_layout.hpp)
+  Trips = 30,              ///< stats: TripRecord[] (shm/breaker/trip_layout.hpp)
   BreakerStories = 31,     ///< stats: BreakerStory[] by breaker index
 };
 

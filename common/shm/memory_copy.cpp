@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "shm/breaker_detail.hpp"
-#include "shm/breaker_places.hpp"
-#include "shm/breaker_trips.hpp"
-#include "shm/bucket_detail.hpp"
+#include "shm/breaker/detail.hpp"
+#include "shm/breaker/places.hpp"
+#include "shm/breaker/trips.hpp"
 #include "shm/counters.hpp"
 #include "shm/image.hpp"
+#include "shm/limit/bucket_detail.hpp"
+#include "shm/limit/override_table.hpp"
 #include "shm/memory_copy_bulkheads.hpp"
-#include "shm/override_table.hpp"
 #include "shm/process_table.hpp"
 
 namespace cutwater::shm {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <string>
 
-#include "shm/bulkhead_detail.hpp"
+#include "shm/bulkhead/detail.hpp"
 
 namespace cutwater::shm {
 namespace {

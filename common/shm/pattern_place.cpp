@@ -8,7 +8,7 @@
 #include "base/sync_point.hpp"
 #include "rule/breaker_pattern.hpp"
 #include "rule/limit_settings.hpp"
-#include "shm/breaker_detail.hpp"
+#include "shm/breaker/detail.hpp"
 
 namespace cutwater::shm {
 namespace {

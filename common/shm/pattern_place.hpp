@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "shm/breaker_layout.hpp"
+#include "shm/breaker/layout.hpp"
 #include "shm/counters.hpp"
 #include "shm/pattern_layout.hpp"
 #include "shm/view.hpp"

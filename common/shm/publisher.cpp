@@ -13,8 +13,8 @@
 
 #include "base/crc32c.hpp"
 #include "base/sync_point.hpp"
-#include "shm/rule_reader.hpp"
-#include "shm/rule_writer.hpp"
+#include "shm/limit/rule_reader.hpp"
+#include "shm/limit/rule_writer.hpp"
 #include "shm/segment.hpp"
 
 namespace cutwater::shm {

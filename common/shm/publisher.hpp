@@ -36,10 +36,10 @@
 #include <cutwater/result.hpp>
 
 #include "rule/limit_settings.hpp"
-#include "shm/breaker_publisher.hpp"
-#include "shm/bulkhead_publisher.hpp"
-#include "shm/calendar_writer.hpp"
-#include "shm/rule_writer.hpp"
+#include "shm/breaker/publisher.hpp"
+#include "shm/bulkhead/publisher.hpp"
+#include "shm/limit/calendar_writer.hpp"
+#include "shm/limit/rule_writer.hpp"
 #include "shm/view.hpp"
 
 namespace cutwater::shm {
@@ -72,14 +72,14 @@ class Publisher {
   Result<PublishReport> publish(const std::vector<rule::LimitSettings>& limits,
                                 std::uint64_t config_hash);
 
-  /// The breakers that publish() makes part of the image from now on; shm/breaker_publisher.hpp.
+  /// The breakers that publish() makes part of the image from now on; shm/breaker/publisher.hpp.
   /// Until it is told, those of the image found stay as they are.
   void set_breakers(std::vector<rule::BreakerSettings> breakers) { wanted_ = std::move(breakers); }
   const std::vector<rule::BreakerSettings>& breakers() const noexcept {
     return breakers_.breakers();
   }
 
-  /// The same for bulkheads; shm/bulkhead_publisher.hpp.
+  /// The same for bulkheads; shm/bulkhead/publisher.hpp.
   void set_bulkheads(std::vector<rule::BulkheadSettings> bulkheads) {
     wanted_bulkheads_ = std::move(bulkheads);
   }

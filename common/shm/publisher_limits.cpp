@@ -5,8 +5,8 @@
 #include <set>
 
 #include "base/guard.hpp"
+#include "shm/limit/rule_reader.hpp"
 #include "shm/publisher.hpp"
-#include "shm/rule_reader.hpp"
 
 namespace cutwater::shm {
 namespace {

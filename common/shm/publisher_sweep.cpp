@@ -2,7 +2,7 @@
 // The sweep: converts what nobody asked for since a change gave
 // a limit a new rule id, and clears entries of rules that are gone, slot by slot with one cas16
 // each (~10 ns a slot). Only then is an old id free, and it rests an hour more.
-#include "shm/bucket_detail.hpp"
+#include "shm/limit/bucket_detail.hpp"
 #include "shm/publisher.hpp"
 
 namespace cutwater::shm {

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "shm/key_hash.hpp"
-#include "shm/override_table.hpp"
+#include "shm/limit/key_hash.hpp"
+#include "shm/limit/override_table.hpp"
+#include "shm/limit/rule_reader.hpp"
 #include "shm/publisher.hpp"
-#include "shm/rule_reader.hpp"
 
 namespace cutwater::shm {
 namespace {

@@ -2,8 +2,8 @@
 #include "shm/row_holdings.hpp"
 
 #include "base/sync_point.hpp"
-#include "shm/breaker_detail.hpp"
-#include "shm/bulkhead_detail.hpp"
+#include "shm/breaker/detail.hpp"
+#include "shm/bulkhead/detail.hpp"
 
 namespace cutwater::shm {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "shm/breaker_trips.hpp"
+#include "shm/breaker/trips.hpp"
 #include "shm/event_log.hpp"
 #include "shm/process_table.hpp"
 #include "shm/verify_detail.hpp"

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <string>
 
-#include "shm/breaker_layout.hpp"
-#include "shm/breaker_ring.hpp"
+#include "shm/breaker/layout.hpp"
+#include "shm/breaker/ring.hpp"
 #include "shm/verify_detail.hpp"
 
 namespace cutwater::shm::detail {

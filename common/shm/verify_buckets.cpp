@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every slot and every overflow word: a rule that exists, within reach, in a place of its own key,
 // one member per key.
-#include "shm/bucket_table.hpp"
+#include "shm/limit/bucket_table.hpp"
 #include "shm/verify_detail.hpp"
 
 namespace cutwater::shm::detail {

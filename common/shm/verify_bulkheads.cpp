@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "rule/bulkhead_settings.hpp"
-#include "shm/bulkhead_layout.hpp"
+#include "shm/bulkhead/layout.hpp"
 #include "shm/process_table.hpp"
 #include "shm/verify_detail.hpp"
 

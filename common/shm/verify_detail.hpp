@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <string>
 
-#include "shm/rule_reader.hpp"
+#include "shm/limit/rule_reader.hpp"
 #include "shm/verify.hpp"
 #include "shm/view.hpp"
 

@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "rule/limit_settings.hpp"
-#include "shm/bucket_table.hpp"
+#include "shm/limit/bucket_table.hpp"
 #include "shm/verify_detail.hpp"
 
 namespace cutwater::shm::detail {

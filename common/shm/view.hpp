@@ -13,10 +13,10 @@
 
 namespace cutwater::shm {
 
-struct BreakerHead;   // shm/breaker_layout.hpp
-struct TripRecord;    // shm/trip_layout.hpp
-struct BreakerStory;  // shm/trip_layout.hpp
-struct BulkheadHead;  // shm/bulkhead_layout.hpp
+struct BreakerHead;   // shm/breaker/layout.hpp
+struct TripRecord;    // shm/breaker/trip_layout.hpp
+struct BreakerStory;  // shm/breaker/trip_layout.hpp
+struct BulkheadHead;  // shm/bulkhead/layout.hpp
 struct WaiterRecord;
 
 struct View {

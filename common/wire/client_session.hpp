@@ -2,7 +2,7 @@
 // ClientSession: the client's end of one connection: HELLO, requests, their answers in any order,
 // events. States and thread safety: session.hpp. It is for attaching, looking and steering; the
 // library's own asking, where many callers share a connection that may be cut and resumed, is
-// client/src/ask_session.hpp.
+// client/src/ask/ask_session.hpp.
 //
 //   auto said = session.hello(hello);                 // queue said->bytes
 //   auto asked = session.ask(read);                   // queue asked->bytes, keep asked->request

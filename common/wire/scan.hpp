@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads msgpack values straight from a payload, in the forms that writers use, and allocates
 // nothing. For the two messages that are read a hundred thousand times a second: ACQUIRE
-// (acquire_view.hpp) and its answer (client/src/ask_codec.cpp). All others, and all that is wrong
-// in these two, is read by fields.hpp, which knows how to complain.
+// (acquire_view.hpp) and its answer (client/src/ask/ask_codec.cpp). All others, and all that is
+// wrong in these two, is read by fields.hpp, which knows how to complain.
 //
 //   Scan scan(payload);
 //   if (scan.array() == 2 && scan.number() == 7 && scan.done()) ...

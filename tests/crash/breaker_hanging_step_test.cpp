@@ -2,7 +2,7 @@
 // Calls in flight (count-hanging-calls), killed at any instruction: the cell is held or free, the
 // call counts once or not at all, and what a dead process held comes back.
 #include "crash/stepper.hpp"
-#include "shm/breaker_detail.hpp"
+#include "shm/breaker/detail.hpp"
 #include "stress/breaker_world.hpp"
 
 namespace cutwater::test {

@@ -4,8 +4,8 @@
 #include <sys/mman.h>
 
 #include "crash/stepper.hpp"
-#include "shm/breaker_story.hpp"
-#include "shm/breaker_trips.hpp"
+#include "shm/breaker/story.hpp"
+#include "shm/breaker/trips.hpp"
 #include "stress/breaker_world.hpp"
 
 namespace cutwater::test {

@@ -2,7 +2,7 @@
 // Bulkheads, killed at any instruction (T17): a place is held or free, nobody in line is forgotten,
 // and once the dead one's row is reaped there are as many places as the limit says.
 #include "crash/stepper.hpp"
-#include "shm/bulkhead_median.hpp"
+#include "shm/bulkhead/median.hpp"
 #include "shm/row_holdings.hpp"
 #include "stress/bulkhead_world.hpp"
 

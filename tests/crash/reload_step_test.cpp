@@ -14,7 +14,7 @@
 #include "base/fork_page.hpp"
 #include "crash/stepper.hpp"
 #include "rule/decision_report.hpp"
-#include "shm/admit.hpp"
+#include "shm/limit/admit.hpp"
 
 namespace cutwater::test {
 namespace {
@@ -149,8 +149,9 @@ TEST_F(ReloadStep, WhileAKeyIsSeenFirst) {
          {limit("api", {10'000, kSecond}, 4)}, {limit("api", {1, kHour}, 10)}, 0, 43});
 }
 
-/// The same for what has several windows or an override: the child asks by shm/admit.hpp. The last
-/// rules have a burst of their own, so what is left in the end tells whether a token came twice.
+/// The same for what has several windows or an override: the child asks by shm/limit/admit.hpp. The
+/// last rules have a burst of their own, so what is left in the end tells whether a token came
+/// twice.
 class ReloadStepAdmit : public ReloadStep {
  protected:
   struct Setting {

@@ -8,7 +8,7 @@
 
 #include "crash/stepper.hpp"
 #include "rule/decision_report.hpp"
-#include "shm/admit.hpp"
+#include "shm/limit/admit.hpp"
 #include "support/image_edit.hpp"
 
 namespace cutwater::test {

@@ -7,7 +7,7 @@
 #include "crash/stepper.hpp"
 #include "shm/counters.hpp"
 #include "shm/event_log.hpp"
-#include "shm/tops.hpp"
+#include "shm/limit/tops.hpp"
 #include "shm/process_table.hpp"
 
 namespace cutwater::test {

@@ -9,7 +9,7 @@
 
 #include "crash/stepper.hpp"
 #include "rule/decision_report.hpp"
-#include "shm/admit.hpp"
+#include "shm/limit/admit.hpp"
 
 namespace cutwater::test {
 namespace {

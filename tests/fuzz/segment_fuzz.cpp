@@ -20,12 +20,12 @@
 #include <vector>
 
 #include "base/crc32c.hpp"
-#include "shm/header.hpp"
-#include "shm/bucket.hpp"
 #include "shm/counters.hpp"
 #include "shm/event_log.hpp"
 #include "shm/header.hpp"
+#include "shm/header.hpp"
 #include "shm/image.hpp"
+#include "shm/limit/bucket.hpp"
 #include "shm/process_table.hpp"
 #include "shm/publisher.hpp"
 #include "shm/segment.hpp"

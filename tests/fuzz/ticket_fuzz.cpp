@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "ticket.hpp"
+#include "ask/ticket.hpp"
 #include "wire/enter_message.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

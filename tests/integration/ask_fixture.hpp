@@ -2,8 +2,8 @@
 // A daemon and raw peers that ask it, for the tests of asking over the socket.
 #pragma once
 #include "integration/session_fixture.hpp"
-#include "shm/admit.hpp"
 #include "shm/counters.hpp"
+#include "shm/limit/admit.hpp"
 
 namespace cutwater::test {
 

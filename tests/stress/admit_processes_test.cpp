@@ -8,7 +8,7 @@
 #include <array>
 
 #include "rule/decision_report.hpp"
-#include "shm/admit.hpp"
+#include "shm/limit/admit.hpp"
 #include "stress/crew.hpp"
 #include "stress/world.hpp"
 #include "support/image_edit.hpp"

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "rule/decision_report.hpp"
-#include "shm/admit.hpp"
+#include "shm/limit/admit.hpp"
 #include "stress/actor.hpp"
 #include "stress/world.hpp"
 #include "support/image_edit.hpp"

@@ -6,8 +6,8 @@
 #include <thread>
 #include <vector>
 
-#include "shm/breaker_detail.hpp"
-#include "shm/breaker_trips.hpp"
+#include "shm/breaker/detail.hpp"
+#include "shm/breaker/trips.hpp"
 #include "stress/actor.hpp"
 #include "stress/breaker_world.hpp"
 

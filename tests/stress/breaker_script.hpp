@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "rule/breaker_settings.hpp"
-#include "shm/breaker.hpp"
+#include "shm/breaker/breaker.hpp"
 #include "shm/event_log.hpp"
 
 namespace cutwater::test {

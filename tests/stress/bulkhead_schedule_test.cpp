@@ -2,7 +2,7 @@
 // T16: the races of a bulkhead, each in the one order that goes wrong when a guard is missing
 // (tests/CONTROLS.md); the orders are those that the waiters model finds (tests/model). An actor
 // that stands still at a stop is what a killed or stopped process leaves behind.
-#include "shm/bulkhead_detail.hpp"
+#include "shm/bulkhead/detail.hpp"
 #include "stress/actor.hpp"
 #include "stress/bulkhead_world.hpp"
 

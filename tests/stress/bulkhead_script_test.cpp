@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "shm/bulkhead_detail.hpp"
+#include "shm/bulkhead/detail.hpp"
 #include "stress/bulkhead_world.hpp"
 
 namespace cutwater::test {

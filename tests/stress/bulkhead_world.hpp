@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "shm/bulkhead.hpp"
+#include "shm/bulkhead/bulkhead.hpp"
 #include "shm/event_log.hpp"
 #include "shm/process_table.hpp"
 #include "stress/bulkhead_shape.hpp"

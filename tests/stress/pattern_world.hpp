@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "shm/breaker.hpp"
+#include "shm/breaker/breaker.hpp"
 #include "shm/pattern_idle.hpp"
 #include "shm/publisher.hpp"
 #include "shm/verify.hpp"

@@ -5,8 +5,8 @@
 
 #include "shm/counters.hpp"
 #include "shm/event_log.hpp"
+#include "shm/limit/tops.hpp"
 #include "shm/process_table.hpp"
-#include "shm/tops.hpp"
 #include "shm/verify.hpp"
 #include "stress/crew.hpp"
 #include "stress/world.hpp"

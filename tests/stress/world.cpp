@@ -5,8 +5,8 @@
 #include <cstring>
 #include <iostream>
 
-#include "shm/bulkhead_layout.hpp"
-#include "shm/trip_layout.hpp"
+#include "shm/breaker/trip_layout.hpp"
+#include "shm/bulkhead/layout.hpp"
 #include "shm/verify.hpp"
 
 namespace cutwater::test {

@@ -13,8 +13,8 @@
 
 #include <gtest/gtest.h>
 
-#include "shm/bucket.hpp"
-#include "shm/bucket_table.hpp"
+#include "shm/limit/bucket.hpp"
+#include "shm/limit/bucket_table.hpp"
 #include "shm/publisher.hpp"
 #include "shm/segment.hpp"
 #include "unit/shm/memory_support.hpp"

@@ -8,8 +8,8 @@
 #include <cstring>
 
 #include "rule/token_clock.hpp"
-#include "shm/bucket_table.hpp"
 #include "shm/image.hpp"
+#include "shm/limit/bucket_table.hpp"
 
 namespace cutwater::test {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "rule/limit_settings.hpp"
-#include "shm/admit.hpp"
+#include "shm/limit/admit.hpp"
 #include "shm/view.hpp"
 
 namespace cutwater::test {

@@ -24,7 +24,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/ask_session.hpp"
+#include "src/ask/ask_session.hpp"
 #include "wire/server_session.hpp"
 
 namespace cutwater::test {

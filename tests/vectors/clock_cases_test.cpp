@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Clocks: one that is set back or forward, and readings that come late.
-#include "shm/bucket.hpp"
-#include "shm/key_hash.hpp"
+#include "shm/limit/bucket.hpp"
+#include "shm/limit/key_hash.hpp"
 #include "src/core.hpp"
 #include "support/wall_clock.hpp"
 #include "vectors/every_way.hpp"

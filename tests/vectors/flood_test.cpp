@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "shm/bucket.hpp"
 #include "shm/counters.hpp"
+#include "shm/limit/bucket.hpp"
 #include "src/core.hpp"
 #include "vectors/every_way.hpp"
 

@@ -3,7 +3,7 @@
 // every way of asking.
 #include <cutwater/client.hpp>
 
-#include "shm/admit.hpp"
+#include "shm/limit/admit.hpp"
 #include "src/core.hpp"
 #include "vectors/every_way.hpp"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scenes of several steps, over every way. Others count in cycles that begin anew: what they get
 // wrong is written beside the number we give.
-#include "shm/rule_reader.hpp"
-#include "shm/rule_writer.hpp"
+#include "shm/limit/rule_reader.hpp"
+#include "shm/limit/rule_writer.hpp"
 #include "vectors/every_way.hpp"
 
 namespace cutwater::test {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "shm/admit.hpp"
+#include "shm/limit/admit.hpp"
 #include "src/core.hpp"
 #include "support/exact_limiter.hpp"
 #include "support/wall_clock.hpp"

@@ -86,7 +86,7 @@ struct DecisionNumbers {
   const void* owner;        ///< the library's record of the limit
   Reason would;             ///< with flag kShadow: the refusal it would have been
   std::uint8_t charges;     ///< with Receipt::Several: how many, 2..kMaxCharges
-  std::uint8_t notes;       ///< for counting what is not plain: shm/admit.hpp
+  std::uint8_t notes;       ///< for counting what is not plain: shm/limit/admit.hpp
   std::uint32_t tokens;     ///< with Receipt::Several: whole tokens, the smallest over the charges
 };
 

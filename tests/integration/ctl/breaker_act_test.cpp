@@ -7,7 +7,7 @@
 
 #include <cutwater/breaker.hpp>
 
-#include "shm/breaker.hpp"
+#include "shm/breaker/breaker.hpp"
 #include "shm/directory.hpp"
 #include "shm/segment.hpp"
 #include "tool.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "shm/bulkhead.hpp"
+#include "shm/bulkhead/bulkhead.hpp"
 #include "shm/directory.hpp"
 #include "shm/segment.hpp"
 #include "tool.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Frames written in place have the bytes of the message structs, and answers read in place their
 // fields.
-#include "src/ask_codec.hpp"
+#include "src/ask/ask_codec.hpp"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "src/ask_session.hpp"
+#include "src/ask/ask_session.hpp"
 #include "wire/ask_message.hpp"
 
 namespace cutwater::client {

@@ -3,7 +3,7 @@
 // often, and what becomes of calls over cuts, restarts and forks.
 #include <sys/wait.h>
 
-#include "src/ask_socket.hpp"
+#include "src/ask/ask_socket.hpp"
 #include "unit/client/ask_fixture.hpp"
 
 namespace cutwater::test {

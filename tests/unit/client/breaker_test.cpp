@@ -7,7 +7,7 @@
 #include <optional>
 #include <stdexcept>
 
-#include "shm/breaker.hpp"
+#include "shm/breaker/breaker.hpp"
 #include "unit/client/client_fixture.hpp"
 
 namespace cutwater::test {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <thread>
 
-#include "shm/bulkhead.hpp"
+#include "shm/bulkhead/bulkhead.hpp"
 #include "unit/client/client_fixture.hpp"
 
 namespace cutwater::test {

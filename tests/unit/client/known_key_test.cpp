@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "rule/bucket_rule.hpp"
-#include "shm/rule_reader.hpp"
+#include "shm/limit/rule_reader.hpp"
 #include "src/known_key.hpp"
 #include "unit/client/client_fixture.hpp"
 

@@ -11,7 +11,7 @@
 #include <stdexcept>
 
 #include "rule/breaker_class.hpp"
-#include "shm/breaker.hpp"
+#include "shm/breaker/breaker.hpp"
 #include "unit/client/client_fixture.hpp"
 
 namespace cutwater::test {

@@ -8,7 +8,7 @@
 
 #include <cutwater/client.hpp>
 
-#include "shm/admit.hpp"
+#include "shm/limit/admit.hpp"
 #include "src/core.hpp"
 #include "support/image_edit.hpp"
 

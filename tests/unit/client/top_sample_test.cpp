@@ -6,7 +6,7 @@
 #include <map>
 #include <thread>
 
-#include "shm/tops.hpp"
+#include "shm/limit/tops.hpp"
 #include "unit/client/client_fixture.hpp"
 
 namespace cutwater::test {

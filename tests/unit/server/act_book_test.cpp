@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The line of an act, and the book of those that stand.
-#include "act_book.hpp"
+#include "acts/act_book.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "admission.hpp"
+#include "ask/admission.hpp"
 
 #include <gtest/gtest.h>
 

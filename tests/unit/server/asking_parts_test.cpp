@@ -3,9 +3,9 @@
 // manual acts on top.
 #include <gtest/gtest.h>
 
-#include "acts.hpp"
+#include "acts/acts.hpp"
+#include "ask/receipt_bytes.hpp"
 #include "event_feed.hpp"
-#include "receipt_bytes.hpp"
 #include "session_store.hpp"
 #include "shm/segment.hpp"
 

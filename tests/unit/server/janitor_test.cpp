@@ -9,10 +9,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "shm/bucket.hpp"
 #include "shm/counters.hpp"
 #include "shm/image.hpp"
-#include "shm/key_hash.hpp"
+#include "shm/limit/bucket.hpp"
+#include "shm/limit/key_hash.hpp"
 #include "support/daemon_process.hpp"
 
 namespace cutwater::server {

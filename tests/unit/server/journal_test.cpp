@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "journal.hpp"
+#include "acts/journal.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 #include <ctime>
 #include <filesystem>
 
-#include "act_book.hpp"
+#include "acts/act_book.hpp"
 #include "support/daemon_process.hpp"
 
 namespace {

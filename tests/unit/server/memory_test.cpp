@@ -9,8 +9,8 @@
 
 #include <cutwater/decision.hpp>
 
-#include "shm/bucket.hpp"
-#include "shm/key_hash.hpp"
+#include "shm/limit/bucket.hpp"
+#include "shm/limit/key_hash.hpp"
 #include "support/daemon_process.hpp"
 
 namespace cutwater::server {

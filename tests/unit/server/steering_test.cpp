@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "steering.hpp"
+#include "acts/steering.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cutwater/decision.hpp>
 
-#include "shm/bucket.hpp"
-#include "shm/key_hash.hpp"
+#include "shm/limit/bucket.hpp"
+#include "shm/limit/key_hash.hpp"
 #include "support/daemon_process.hpp"
 
 namespace cutwater::server {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "rule/decision_report.hpp"
-#include "shm/admit.hpp"
+#include "shm/limit/admit.hpp"
 #include "shm/publisher.hpp"
 #include "shm/segment.hpp"
 #include "support/image_edit.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // count-hanging-calls: calls that are out for longer than the slow threshold count as slow ones
 // before they return, and once only.
-#include "shm/breaker_detail.hpp"
-#include "shm/breaker_trips.hpp"
+#include "shm/breaker/detail.hpp"
+#include "shm/breaker/trips.hpp"
 #include "stress/breaker_world.hpp"
 
 namespace cutwater::test {

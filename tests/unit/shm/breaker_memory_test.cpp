@@ -4,8 +4,8 @@
 
 #include <cstring>
 
-#include "shm/breaker_story.hpp"
-#include "shm/breaker_trips.hpp"
+#include "shm/breaker/story.hpp"
+#include "shm/breaker/trips.hpp"
 #include "shm/verify.hpp"
 #include "unit/shm/breaker_scenes.hpp"
 

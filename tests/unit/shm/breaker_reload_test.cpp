@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a reload keeps of a breaker (S15).
-#include "shm/breaker_publisher.hpp"
+#include "shm/breaker/publisher.hpp"
 #include "stress/breaker_world.hpp"
 
 namespace cutwater::test {

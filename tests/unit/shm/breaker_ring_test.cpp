@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "shm/breaker_ring.hpp"
+#include "shm/breaker/ring.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Why a breaker opened, and what it did since the start: records and figures for people.
-#include "shm/breaker_trips.hpp"
+#include "shm/breaker/trips.hpp"
 
 #include <cstring>
 
 #include "rule/breaker_class.hpp"
-#include "shm/breaker_story.hpp"
+#include "shm/breaker/story.hpp"
 #include "stress/breaker_world.hpp"
 
 namespace cutwater::test {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Buckets in a private segment on the stepped clock: found,
 // first sight, no place, undo, reset, change.
-#include "shm/bucket.hpp"
+#include "shm/limit/bucket.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "shm/bucket_table.hpp"
+#include "shm/limit/bucket_table.hpp"
 #include "shm/publisher.hpp"
 #include "shm/segment.hpp"
 

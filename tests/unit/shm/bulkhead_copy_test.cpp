@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // T23, T20: bulkheads in a memory that takes another's place, and what verify finds in them.
-#include "shm/bulkhead_layout.hpp"
+#include "shm/bulkhead/layout.hpp"
 #include "shm/memory_copy.hpp"
 #include "shm/verify.hpp"
 #include "stress/bulkhead_world.hpp"

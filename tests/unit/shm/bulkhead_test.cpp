@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Places and the line, one step after the other.
-#include "shm/bulkhead_detail.hpp"
-#include "shm/bulkhead_median.hpp"
+#include "shm/bulkhead/detail.hpp"
+#include "shm/bulkhead/median.hpp"
 #include "stress/bulkhead_world.hpp"
 
 namespace cutwater::test {

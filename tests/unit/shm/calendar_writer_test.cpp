@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calendar windows: edges as stamps, written anew in time, and a window number that never falls.
-#include "shm/calendar_writer.hpp"
+#include "shm/limit/calendar_writer.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <random>
 
-#include "shm/rule_reader.hpp"
+#include "shm/limit/rule_reader.hpp"
 #include "unit/shm/publish_fixture.hpp"
 
 namespace cutwater::shm {

@@ -9,11 +9,11 @@
 #include <memory>
 
 #include "base/sync_point.hpp"
-#include "shm/admit.hpp"
+#include "rule/decision_report.hpp"
+#include "shm/limit/admit.hpp"
 #include "shm/memory_files.hpp"
 #include "shm/publisher.hpp"
 #include "shm/supersede.hpp"
-#include "rule/decision_report.hpp"
 #include "unit/shm/memory_support.hpp"
 
 namespace cutwater::shm {

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "base/sync_point.hpp"
-#include "shm/breaker.hpp"
-#include "shm/bulkhead.hpp"
+#include "shm/breaker/breaker.hpp"
+#include "shm/bulkhead/bulkhead.hpp"
 #include "shm/process_table.hpp"
 #include "shm/publisher.hpp"
 #include "shm/supersede.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "shm/tops.hpp"
+#include "shm/limit/tops.hpp"
 
 #include <map>
 #include <random>

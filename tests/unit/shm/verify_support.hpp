@@ -3,10 +3,10 @@
 #pragma once
 #include <memory>
 
-#include "shm/bucket.hpp"
 #include "shm/counters.hpp"
 #include "shm/event_log.hpp"
 #include "shm/image.hpp"
+#include "shm/limit/bucket.hpp"
 #include "shm/process_table.hpp"
 #include "shm/publisher.hpp"
 #include "shm/verify.hpp"

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <thread>
 
-#include "shm/bucket_table.hpp"
+#include "shm/limit/bucket_table.hpp"
 #include "unit/shm/verify_support.hpp"
 
 namespace cutwater::shm {

@@ -4,7 +4,7 @@
 #pragma once
 #include <gtest/gtest.h>
 
-#include "shm/bulkhead.hpp"
+#include "shm/bulkhead/bulkhead.hpp"
 #include "stress/breaker_world.hpp"
 #include "unit/server/asked/served.hpp"
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <string_view>
 
-#include "acts.hpp"
+#include "acts/acts.hpp"
+#include "acts/journal.hpp"
 #include "desk.hpp"
-#include "journal.hpp"
 #include "reload.hpp"
 #include "support/daemon_process.hpp"
 #include "wire/enter_message.hpp"

@@ -2,8 +2,8 @@
 // Tickets as bytes, and which of a session's were used.
 #include <gtest/gtest.h>
 
-#include "holder.hpp"
-#include "ticket.hpp"
+#include "ask/holder.hpp"
+#include "ask/ticket.hpp"
 #include "wire/enter_message.hpp"
 
 namespace cutwater::test {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "shm/bulkhead.hpp"
+#include "shm/bulkhead/bulkhead.hpp"
 #include "shm/event_log.hpp"
 #include "stress/breaker_script.hpp"
 #include "stress/bulkhead_shape.hpp"

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/ask/asked_calls.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <ctime>
+#include <exception>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/fork_page.hpp"
+#include "src/ask/asking.hpp"
+
+namespace cutwater::client {
+
+void AskedCall::set_ticket(std::string_view bytes) noexcept {
+  size = static_cast<std::uint8_t>(std::min(bytes.size(), ticket.size()));
+  std::memcpy(ticket.data(), bytes.data(), size);
+}
+
+/// Holds the lock; who waits for it sleeps, since its holder may be asking the daemon.
+class AskedCalls::Guard {
+ public:
+  explicit Guard(AskedCalls& calls) noexcept : calls_(calls) {
+    while (!calls_.lock_.try_lock()) {
+      const timespec time{0, 20'000};
+      nanosleep(&time, nullptr);
+    }
+    calls_.forget_other_life();
+  }
+  ~Guard() { calls_.lock_.unlock(); }
+  Guard(const Guard&) = delete;
+  Guard& operator=(const Guard&) = delete;
+
+ private:
+  AskedCalls& calls_;
+};
+
+void AskedCalls::forget_other_life() noexcept {
+  if (life_ == process_life()) return;
+  life_ = process_life();
+  first_ = nullptr;                      // a parent's: inert here, its memory goes with its Calls
+  session_.store(0, std::memory_order_relaxed);
+}
+
+AskedCall* AskedCalls::add(void* record, std::string_view ticket, std::uint32_t session,
+                           bool holds) noexcept {
+  auto* const call = new (std::nothrow) AskedCall;
+  if (call == nullptr) {
+    count_lost();
+    return nullptr;
+  }
+  call->record = record;
+  call->life = process_life();
+  call->start_ns = boottime_ns();
+  call->set_ticket(ticket);
+  call->holds = holds;
+  call->session = session;
+  const Guard guard(*this);
+  call->behind = first_;
+  if (first_ != nullptr) first_->before = call;
+  // With none of another session under way, this is the one they are all of.
+  if (first_ == nullptr) session_.store(session, std::memory_order_relaxed);
+  if (session_.load(std::memory_order_relaxed) != session) {
+    session_.store(0, std::memory_order_relaxed);
+  }
+  first_ = call;
+  return call;
+}
+
+void AskedCalls::remove(AskedCall* call) noexcept {
+  if (call->life == process_life()) {
+    const Guard guard(*this);
+    (call->before != nullptr ? call->before->behind : first_) = call->behind;
+    if (call->behind != nullptr) call->behind->before = call->before;
+  }
+  delete call;
+}
+
+void AskedCalls::present(AskSocket& socket, std::int64_t deadline_ns) noexcept {
+  // relaxed: a hint; the lock orders what it is about.
+  if (session_.load(std::memory_order_relaxed) == socket.session_number()) return;
+  const Guard guard(*this);
+  try {
+    while (present_some(socket, deadline_ns)) {}
+  } catch (const std::exception&) {
+    // No memory for the message: the next one tries again.
+  }
+}
+
+/// One message's worth. False: nothing is left to present, or it was not answered.
+bool AskedCalls::present_some(AskSocket& socket, std::int64_t deadline_ns) {
+  const std::uint32_t session = socket.session_number();
+  wire::Present message;
+  std::vector<AskedCall*> asked;
+  for (AskedCall* at = first_; at != nullptr && asked.size() < wire::kMaxOutcomes;
+       at = at->behind) {
+    if (at->session == session || at->size == 0 || at->used) continue;
+    asked.push_back(at);
+    message.tickets.emplace_back(at->bytes());
+  }
+  if (asked.empty()) {
+    session_.store(session, std::memory_order_relaxed);
+    return false;
+  }
+  std::vector<std::string> tickets;
+  std::uint32_t answered = 0;
+  const AskEnd end = ask_present(socket, message, tickets, answered, deadline_ns);
+  if (end != AskEnd::Answered) return false;
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    asked[i]->set_ticket(tickets[i]);
+    asked[i]->session = answered;
+  }
+  return true;
+}
+
+bool AskedCalls::report(AskSocket* socket, AskedCall& call, wire::OutcomeReport report,
+                        std::int64_t deadline_ns) noexcept {
+  for (int attempt = 0; socket != nullptr && attempt < 2; ++attempt) {
+    present(*socket, deadline_ns);
+    std::uint32_t session = 0;
+    {
+      const Guard guard(*this);          // whoever presents may change it
+      session = call.session;
+      try {
+        report.ticket = call.bytes();
+      } catch (const std::exception&) {
+        break;
+      }
+    }
+    if (report.ticket.empty()) break;    // the daemon said that it is gone
+    if (post_outcome(*socket, report, call.holds, session)) return true;
+    // Another session, no connection, or too many under way: a PING makes the connection anew
+    // where it must, and reads what others left to be read.
+    std::int64_t clock = 0;
+    if (ask_clock(*socket, clock, deadline_ns) != AskEnd::Answered) break;
+  }
+  count_lost();
+  return false;
+}
+
+}  // namespace cutwater::client
