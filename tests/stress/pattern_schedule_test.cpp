@@ -31,6 +31,16 @@ int places_of(const PatternWorld& w, const std::string& name) {
   return found;
 }
 
+/// Places that have a name, whether its text is written or not.
+int taken(const PatternWorld& w) {
+  int found = 0;
+  for (std::uint32_t i = 0; i < w.view().bulkhead_count; ++i) {
+    shm::BulkheadInfo info;
+    found += shm::read_bulkhead(w.view(), i, info) && info.kind == shm::kInstanceEntry;
+  }
+  return found;
+}
+
 TEST(PatternSchedule, ANameHasOnePlaceWhateverBecomesFreeMeanwhile) {
   PatternWorld w({short_lived(2, 1), [] {
                     rule::BulkheadSettings other = short_lived(1, 1);
@@ -50,6 +60,7 @@ TEST(PatternSchedule, ANameHasOnePlaceWhateverBecomesFreeMeanwhile) {
 
   EXPECT_EQ(late.ref.index, made.index);
   EXPECT_EQ(places_of(w, "bank-x"), 1);
+  EXPECT_EQ(taken(w), 1);
 }
 
 TEST(PatternSchedule, WhoStopsBeforeTheNameIsWrittenByRulesOfBeforeNamesNothing) {
