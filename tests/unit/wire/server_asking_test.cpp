@@ -145,14 +145,14 @@ TEST(ServerAsking, AnAnswerTooLongForAFrameGoesOutWithoutItsTexts) {
   Welcome welcome = plain_welcome();
   welcome.max_frame = kMaxFrameBeforeWelcome;
   ServerSession session = remembering_session(welcome);
-  (void)session.feed(frame_of(acquire(85), 2) + frame_of(steer("x"), 3), {});
+  (void)session.feed(frame_of(acquire(56), 2) + frame_of(steer("x"), 3), {});
   AcquireAnswer answer;
-  answer.decisions.assign(85, DecisionAnswer::error(ItemError::UnknownName, std::string(200, 't')));
+  answer.decisions.assign(56, DecisionAnswer::error(ItemError::UnknownName, std::string(200, 't')));
 
   const auto decisions = only<AcquireAnswer>(sent(session.answer(2, answer))).decisions;
-  EXPECT_EQ(decisions.size(), 85u);
-  EXPECT_EQ(decisions[84].text, "");
-  EXPECT_EQ(decisions[84].reason, static_cast<std::uint16_t>(ItemError::UnknownName));
+  EXPECT_EQ(decisions.size(), 56u);
+  EXPECT_EQ(decisions[55].text, "");
+  EXPECT_EQ(decisions[55].reason, static_cast<std::uint16_t>(ItemError::UnknownName));
   const auto steered =
       only<SteerAnswer>(sent(session.answer(3, SteerAnswer{4, std::string(9000, 't'), 1})));
   EXPECT_EQ(steered.code, 4);

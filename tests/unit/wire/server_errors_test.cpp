@@ -164,7 +164,7 @@ TEST(ServerErrors, InvalidArgumentsOfAsking) {
                           Value::array({Value::Array{Value::array({Value(), "k"})}})));
   expect_error("error_items", ready_session(), acquire_of(kMaxItems + 1));
   expect_error("error_items_frame", with_small, acquire_of(86));
-  EXPECT_FALSE(with_small.feed(acquire_of(85), {}).empty());
+  EXPECT_FALSE(with_small.feed(acquire_of(56), {}).empty());
   expect_error("error_enter_items", ready_session(),
                message_of(MessageType::Enter,
                           Value::array({0, 0, Value::Array(9, Value::array({"a", "k"})), Value(),
