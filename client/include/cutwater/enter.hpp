@@ -20,13 +20,17 @@
 // Thread safety: an Entry from one thread at a time; it may end on another than it began. Names
 // stay valid as long as the Client. fork(): inert in a child, as a Call and a Place are.
 #pragma once
+#include <algorithm>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include <cutwater/admission.hpp>
 #include <cutwater/breaker.hpp>
@@ -37,21 +41,44 @@
 
 namespace cutwater {
 
-/// The limits of one admission, in braces or as a list of the program's own, which must stay while
-/// it is asked. At most kMaxLimitsAtOnce.
+/// The limits of one admission, in braces or from a list of the program's own: copied, so an ask
+/// may be a variable, copied and asked again. The keys are views of the caller's text, which must
+/// stay while it is asked. At most kMaxLimitsAtOnce; of more it keeps one more, which enter()
+/// answers as InvalidArgument.
 class LimitList {
  public:
   LimitList() = default;
-  LimitList(std::initializer_list<LimitAsk> asks) noexcept : asks_(asks.begin(), asks.size()) {}
+  LimitList(std::initializer_list<LimitAsk> asks) noexcept { keep({asks.begin(), asks.size()}); }
   /// A span, a vector, an array of them.
   template <class List>
     requires(!std::same_as<List, LimitList> &&
              std::convertible_to<const List&, std::span<const LimitAsk>>)
-  LimitList(const List& asks) noexcept : asks_(asks) {}
-  std::span<const LimitAsk> asks() const noexcept { return asks_; }
+  LimitList(const List& asks) noexcept { keep(asks); }
+  LimitList(const LimitList& other) noexcept { keep(other.asks()); }
+  LimitList& operator=(const LimitList& other) noexcept {
+    if (this != &other) keep(other.asks());
+    return *this;
+  }
+  ~LimitList() = default;
+  /// As long as this list, and until something else is assigned to it.
+  std::span<const LimitAsk> asks() const noexcept { return {room_.asks, count_}; }
 
  private:
-  std::span<const LimitAsk> asks_;
+  static constexpr std::size_t kRoom = kMaxLimitsAtOnce + 1;
+
+  void keep(std::span<const LimitAsk> asks) noexcept {
+    count_ = std::min(asks.size(), kRoom);
+    // A Limit means nothing before a Client made it, so the room is filled as far as needed.
+    for (std::size_t i = 0; i < count_; ++i) std::construct_at(&room_.asks[i], asks[i]);
+  }
+  static_assert(std::is_trivially_destructible_v<LimitAsk>);
+
+  union Room {
+    Room() noexcept {}
+    LimitAsk asks[kRoom];
+  };
+  Room room_;
+  std::size_t count_ = 0;
 };
 
 struct EnterAsk {

@@ -70,6 +70,40 @@ TEST_F(ClientEnter, OneAnswerForAll) {
   EXPECT_EQ(left(*tenant, "acme"), 2U);
 }
 
+/// Overwrites the stack below the caller, where temporaries of ended statements were.
+[[gnu::noinline]] void use_the_stack() {
+  volatile unsigned char room[4096];
+  for (volatile unsigned char& byte : room) byte = 0x5a;
+}
+
+TEST_F(ClientEnter, AnAskMayBeAVariable) {
+  EnterAsk ask{.breaker = &*fraud, .limits = {{*api, "alice"}, {*tenant, "acme", 2}}};
+  use_the_stack();
+  EnterAsk copy;
+  {
+    const EnterAsk gone = ask;
+    copy = gone;
+  }
+  copy = *&copy;
+  use_the_stack();
+  for (const EnterAsk* one : {&ask, &copy}) {
+    ASSERT_EQ(one->limits.asks().size(), 2U);
+    EXPECT_EQ(one->limits.asks()[0].key, "alice");
+    EXPECT_EQ(one->limits.asks()[1].limit.name(), "tenant");
+    EXPECT_EQ(one->limits.asks()[1].cost, 2U);
+  }
+  Entry e = client->enter(ask);
+  ASSERT_TRUE(e) << e.text();
+  EXPECT_EQ(left(*api, "alice"), 1U);
+  EXPECT_EQ(left(*tenant, "acme"), 1U);
+  e.call().succeeded();
+  EXPECT_EQ(client->enter(copy).refused_name(), "tenant");
+  ask.limits = {{*api, "alice"}};
+  use_the_stack();
+  EXPECT_TRUE(client->enter(ask));
+  EXPECT_EQ(left(*api, "alice"), 0U);
+}
+
 TEST_F(ClientEnter, TheFirstPartThatRefusesIsNamed) {
   auto holder = gate->try_enter();
   Entry full = enter();
