@@ -62,6 +62,20 @@ TEST(ConfigCheck, NamesEveryErrorWithItsPlaceAndRemedy) {
   EXPECT_EQ(parse(json.out)["errors"].size(), 6U);
 }
 
+TEST(ConfigCheck, APatternOfTwentyFitsTheDefaultCapacityAndOneOfSixtyFourDoesNot) {
+  ScratchPlace place;
+  const std::string bulkhead =
+      "bulkheads: { 'bank-*': {max-concurrent-calls: 5, max-instances: 20} }";
+
+  const ProgramRun fits =
+      check(place, "breakers: { 'bank-*': { max-instances: 20, idle: 1h } }\n" + bulkhead + "\n");
+  const ProgramRun beyond = check(place, "breakers: { 'bank-*': {} }\n");
+
+  EXPECT_EQ(fits.code, 0) << fits.out;
+  EXPECT_EQ(beyond.code, 4) << beyond.out;
+  EXPECT_NE(beyond.out.find("max-instances"), std::string::npos) << beyond.out;
+}
+
 TEST(ConfigCheck, SaysTheSameAsTheDaemon) {
   ScratchPlace place;
   const ProgramRun tool = check(place, "limits: { api: { rat: 10/s }, b: { rate: 1/x } }\n");
