@@ -256,6 +256,7 @@ wire::Value Reader::status() const {
   if (!memory_.birth_reason().empty()) row.set("birth_reason", memory_.birth_reason());
   row.set("reloads", running_.reloads);
   row.set("reloads_refused", running_.reloads_refused);
+  if (!running_.refusal.empty()) row.set("config_refused", running_.refusal);
   wire::Value::Array open = not_protecting(running_.config);
   if (!open.empty()) row.set("not_protecting", std::move(open));
   facts_.add_status(row);

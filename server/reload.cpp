@@ -31,6 +31,16 @@ std::string try_log_file(const config::LoadOutcome& outcome) {
   return opened ? std::string() : opened.error().text();
 }
 
+/// The short text of an event: `4:5 limits.api.brust: unknown key`, cut there. What a path names
+/// below `keys` is a caller's and stays out.
+std::string event_text(std::string_view first_error, const std::string& file) {
+  std::string_view rest = first_error;
+  if (!file.empty() && rest.starts_with(file + ":")) rest.remove_prefix(file.size() + 1);
+  std::string out(rest.substr(0, rest.find(".keys.")));
+  if (const auto colon = out.find(": "); colon != std::string::npos) out.erase(colon, 1);
+  return out;
+}
+
 }  // namespace
 
 std::string refusal_text(const std::vector<config::Finding>& errors) {
@@ -94,7 +104,8 @@ void Reloader::loaded(config::LoadOutcome outcome, std::string log_fault) {
     return finish({true, what_would_change(*outcome.config)});
   }
   // After a refusal the good file that is back is taken over again, so that everybody is told.
-  if (origin == Origin::Watched && !refused_ && outcome.config->hash == running_.config.hash) {
+  if (origin == Origin::Watched && running_.refusal.empty() &&
+      outcome.config->hash == running_.config.hash) {
     return finish({true, "the file says what runs already"});
   }
   jobs_.front().next = std::move(*outcome.config);
@@ -196,10 +207,11 @@ void Reloader::finish(Verdict verdict) {
   jobs_.pop_front();
   const bool unchanged = job.origin == Origin::Watched && verdict.ok && !job.next;
   if (job.origin != Origin::Dry && !unchanged) {
+    running_.refusal = verdict.ok ? "" : verdict.text.substr(0, verdict.text.find('\n'));
     memory_.note(verdict.ok ? shm::EventKind::ConfigReloaded : shm::EventKind::ConfigRefused, 0,
-                 verdict.ok ? fmt::format("config {:016x}", running_.config.hash) : "");
+                 verdict.ok ? fmt::format("config {:016x}", running_.config.hash)
+                            : event_text(running_.refusal, running_.source.file));
     if (!verdict.ok) ++running_.reloads_refused;
-    refused_ = !verdict.ok;
   }
   if (verdict.ok) {
     // What a dry one would change is for who asked: many lines, and nothing happened.

@@ -9,7 +9,8 @@
 // that are published (acts.hpp) come through here too, so that they and reloads never cross.
 // A reload that finds the configuration as it runs publishes nothing when nobody asked for it
 // (the file watch: somebody had reloaded already), unless the last reload was refused. After a
-// refusal, of whatever part, the publisher wants again the breakers that are in force.
+// refusal, of whatever part, the publisher wants again the breakers that are in force; its first
+// error stays in Running::refusal until a reload is taken over, dry ones aside.
 // Thread safety: the loop's thread, but for the thread in here.
 #pragma once
 #include <cstdint>
@@ -87,7 +88,6 @@ class Reloader {
   std::function<Limits(const Limits&)> effective_;
   std::deque<Job> jobs_;
   bool loading_ = false;
-  bool refused_ = false;   // the last reload, dry ones aside
   std::thread thread_;
 };
 

@@ -28,6 +28,7 @@ struct Running {
   config::Capacity reserved;           ///< what the daemon started with
   ConfigSource source;
   std::uint64_t reloads = 0, reloads_refused = 0;
+  std::string refusal = {};            ///< first error of the last reload; empty: it was taken over
 };
 
 }  // namespace cutwater::server

@@ -2,6 +2,7 @@
 #include "ctl/advice.hpp"
 
 #include "ctl/print.hpp"
+#include "ctl/text.hpp"
 
 namespace cutwater::ctl {
 namespace {
@@ -40,6 +41,16 @@ std::vector<std::string> advice_for(const wire::Value& status,
         "the daemon does not answer: attached processes go on deciding; look at its log and "
         "process " +
         count(status, "pid"));
+  }
+  if (const std::string refused = text_at(status, "config_refused"); !refused.empty()) {
+    const std::string file = text_at(status, "config_file");
+    const bool restart = refused.find("needs a restart") != std::string::npos;
+    advice.push_back(
+        "the configuration on disk is not the one in force, its last reload was refused: " +
+        escape_short(refused, 512) + "; " +
+        (restart ? "restart the daemon to take it over, or put the old value back"
+                 : "mend it (`cutwaterctl config check " + escape_short(file, 256) +
+                       "` names every error), then `cutwaterctl config reload`"));
   }
   if (truth_at(status, "superseded")) advice.push_back(
         "this memory was replaced by a newer one; look at that by the daemon's --address");

@@ -57,6 +57,9 @@ std::string line_of(const wire::Value& row) {
       row.find("unix_ms") == nullptr ? std::string("-") : moment_ms_text(number_at(row, "unix_ms"));
   std::string out = number + ("  " + wall) + seconds_text(number_at(row, "clock_ns")) + "  " + kind;
   out += text.empty() ? "  #" + std::to_string(number_at(row, "object")) : "  " + escape(text);
+  if (kind == "config_refused  ") {
+    out += " ... (in full: `cutwaterctl doctor` while it lasts, and the daemon's log)";
+  }
   out += '\n';
   return out;
 }

@@ -180,6 +180,42 @@ TEST(ConfigReload, PrintsEveryErrorAndChangesNothing) {
   EXPECT_EQ(instance.json({"limit", "list"})["limits"].size(), 1U);
 }
 
+TEST(ConfigReload, WhatWasRefusedIsSaidUntilItIsTakenOver) {
+  const std::string good = "capacity: { keys: 1024 }\nlimits: { api: { rate: 10/s } }\n";
+  const struct { std::string yaml, part, remedy, event; } bad[] = {
+      {"limits: { api: [ }\n", ":1:", "config check ", "1:"},
+      {"limits:\n  api: { rate: 20/s, brust: 9 }\n", ":2:22: limits.api.brust: unknown key",
+       "config check ", "2:22 limits.api.brust: unk"},
+      {"limits: { api: { rate: 10/s } }\ncapacity: { keys: 1000000 }\n",
+       "capacity.keys: changed from '1024' to '1000000', above the 1024 reserved",
+       "restart the daemon", "capacity.keys"},
+      {"limits: { api: { rate: 1/s, keys: { mallory: { rat: 1/s } } } }\n", "limits.api.keys", "",
+       " limits.api"}};
+  Instance instance(good);
+  for (const auto& one : bad) {
+    instance.place().write_config(one.yaml);
+    ASSERT_EQ(instance.tool({"config", "reload"}).code, 4);
+
+    const ProgramRun doctor = instance.tool({"doctor"});
+    EXPECT_EQ(doctor.code, 4) << one.yaml;
+    for (const std::string& part : {std::string("its last reload was refused: "), one.part,
+                                    one.remedy, instance.place().config()}) {
+      EXPECT_NE(doctor.out.find(part), std::string::npos) << part << "\n" << doctor.out;
+    }
+    EXPECT_NE(instance.tool({"status"}).out.find(one.part), std::string::npos) << one.yaml;
+    const std::string events = instance.tool({"events"}).out;
+    const std::string event = events.substr(events.rfind("config_refused"));
+    EXPECT_NE(event.find(one.event), std::string::npos) << event;
+    EXPECT_EQ(event.find("mallory"), std::string::npos) << "a caller's key: " << event;
+  }
+
+  instance.place().write_config(good);
+  ASSERT_EQ(instance.tool({"config", "reload"}).code, 0);
+
+  EXPECT_FALSE(instance.json({"status"}).contains("config_refused"));
+  EXPECT_EQ(instance.tool({"doctor"}).out.find("refused"), std::string::npos);
+}
+
 TEST(ConfigReload, NeedsTheDaemon) {
   Instance instance("limits: { api: { rate: 10/s } }\n");
   instance.daemon().kill(SIGKILL);
