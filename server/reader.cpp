@@ -10,6 +10,7 @@
 #include "rows/breaker_rows.hpp"
 #include "rows/bulkhead_rows.hpp"
 #include "rows/trip_rows.hpp"
+#include "shm/breaker/breaker.hpp"
 #include "shm/limit/bucket.hpp"
 #include "shm/limit/tops.hpp"
 
@@ -228,17 +229,50 @@ void add_open(const std::vector<Settings>& all, std::string_view what, Open is_o
   }
 }
 
-wire::Value::Array not_protecting(const config::Config& config) {
+/// Breakers that a hand, or how they begin, holds in a state that lets everything through.
+void add_by_hand(const shm::View& view, wire::Value::Array& out) {
+  struct Held {
+    std::string name;
+  };
+  std::vector<Held> disabled, metrics_only;
+  for (std::uint32_t i = 0; i < view.breaker_count; ++i) {
+    shm::BreakerInfo info;
+    const bool lets_through = shm::read_breaker(view, i, info) && !info.effective.ready &&
+                              (info.numbers.flags & rule::kBreakerSwitchedOff) == 0;
+    if (!lets_through) continue;
+    const rule::BreakerState state = info.word.state;
+    if (state == rule::BreakerState::Disabled) disabled.push_back({info.name});
+    if (state == rule::BreakerState::MetricsOnly) metrics_only.push_back({info.name});
+  }
+  const auto every = [](const Held&) { return true; };
+  add_open(disabled, "breaker DISABLED", every, out);
+  add_open(metrics_only, "breaker METRICS_ONLY", every, out);
+}
+
+/// What lets through now: by the configuration, and by hand.
+wire::Value::Array not_protecting(const config::Config& config, const Memory& memory,
+                                  const ActBook& book) {
   wire::Value::Array out;
   const auto is_off = [](const auto& one) { return !one.enabled; };
   if (!config.instance.enabled) {
     out.emplace_back("all breakers and bulkheads: instance.enabled is false");
   } else {
     add_open(config.breakers, "breaker", is_off, out);
+    add_by_hand(memory.view(), out);
     add_open(config.bulkheads, "bulkhead", is_off, out);
   }
-  add_open(config.limits, "limit in shadow", [](const rule::LimitSettings& one) {
+  const auto by_hand = [&](const rule::LimitSettings& one) {
+    return book.find(ActKind::Shadow, one.name, {}) != nullptr;
+  };
+  const auto in_shadow = [](const rule::LimitSettings& one) {
     return one.mode == rule::Mode::Shadow;
+  };
+  const std::vector<rule::LimitSettings>& limits = memory.publisher().limits();
+  add_open(limits, "limit in shadow", [&](const rule::LimitSettings& one) {
+    return in_shadow(one) && !by_hand(one);
+  }, out);
+  add_open(limits, "limit in shadow by hand", [&](const rule::LimitSettings& one) {
+    return in_shadow(one) && by_hand(one);
   }, out);
   return out;
 }
@@ -257,8 +291,10 @@ wire::Value Reader::status() const {
   row.set("reloads", running_.reloads);
   row.set("reloads_refused", running_.reloads_refused);
   if (!running_.refusal.empty()) row.set("config_refused", running_.refusal);
-  wire::Value::Array open = not_protecting(running_.config);
+  wire::Value::Array open = not_protecting(running_.config, memory_, facts_.book());
   if (!open.empty()) row.set("not_protecting", std::move(open));
+  wire::Value::Array over = acts_over_file(facts_.book(), running_.config.limits);
+  if (!over.empty()) row.set("acts_over_file", std::move(over));
   facts_.add_status(row);
   return row;
 }

@@ -2,7 +2,9 @@
 // Answers READ: rows from the memory (rows/segment_rows.hpp) and what only the daemon knows.
 //
 //   status    + instance version config_file socket memory_directory memory_bytes birth connections
-//               accepted refused log_dropped names_lost rules_repaired reloads reloads_refused
+//               accepted refused log_dropped names_lost rules_repaired reloads reloads_refused;
+//             config_refused (the first error of the last reload, while it is not taken over)
+//             not_protecting (by the configuration and by hand), acts_over_file (act_rows.hpp)
 //   clients   + watched (pidfd, connection) mode why connection; sessions without a row come last,
 //               with row 0
 //   limits, limit   + initial note; with a key: act (the ban or override that stands for it)

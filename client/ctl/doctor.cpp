@@ -170,6 +170,17 @@ void about_switch(const Facts& facts, Findings& out) {
   }
 }
 
+/// Acts by hand that hold against what the file says.
+void about_acts(const Facts& facts, Findings& out) {
+  const wire::Value* over = facts.status.find("acts_over_file");
+  if (over == nullptr || over->as_array() == nullptr) return;
+  for (const wire::Value& one : *over->as_array()) {
+    if (one.as_string() == nullptr) continue;
+    out.push_back({false, "acts", escape_short(*one.as_string(), 256),
+                   "`cutwaterctl journal list` shows them, `journal undo ID` ends one"});
+  }
+}
+
 void about_limits(const Facts& facts, Findings& out) {
   std::vector<std::string> shadow, unasked, degraded;
   for (const wire::Value& row : facts.limits) {
@@ -205,6 +216,7 @@ std::vector<DoctorFinding> diagnose(const Facts& facts) {
   about_rows(facts, out);
   about_switch(facts, out);
   about_limits(facts, out);
+  about_acts(facts, out);
   about_breakers(facts, out);
   std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) {
     return a.bad && !b.bad;

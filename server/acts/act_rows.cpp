@@ -2,6 +2,8 @@
 #include "acts/act_rows.hpp"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "shm/limit/key_hash.hpp"
 
@@ -145,6 +147,38 @@ wire::Value key_act_row(const shm::View& view, const ActBook& book,
     return row;
   }
   return {};
+}
+
+wire::Value::Array acts_over_file(const ActBook& book,
+                                  const std::vector<rule::LimitSettings>& limits) {
+  std::set<std::string_view> named;
+  for (const auto& [id, act] : book.standing()) named.insert(act.limit);
+  std::set<std::pair<std::string_view, std::string_view>> keys;
+  std::map<std::string_view, rule::Mode> modes;
+  for (const rule::LimitSettings& limit : limits) {
+    if (!named.contains(limit.name)) continue;
+    modes[limit.name] = limit.mode;
+    for (const rule::OverrideSettings& one : limit.overrides) {
+      if (!one.pattern) keys.insert({limit.name, one.key});
+    }
+  }
+  wire::Value::Array out;
+  std::size_t found = 0;
+  for (const auto& [id, act] : book.standing()) {
+    const auto mode = modes.find(act.limit);
+    if (mode == modes.end()) continue;
+    const bool shadow = act.kind == ActKind::Shadow;
+    const bool beats = shadow ? act.shadow != (mode->second == rule::Mode::Shadow)
+                              : keys.contains({act.limit, act.key});
+    if (!beats || ++found > kMostOverFile) continue;
+    out.emplace_back(fmt::format("limit {}: {} by act {}, the configuration {}", act.limit,
+                                 shadow ? (act.shadow ? "shadow" : "enforced") : name_of(act.kind),
+                                 id,
+                                 shadow ? (act.shadow ? "enforces it" : "says mode: shadow")
+                                        : "says something else of this key"));
+  }
+  if (found > kMostOverFile) out.emplace_back(fmt::format("{} more", found - kMostOverFile));
+  return out;
 }
 
 rows::Rows override_rows(const shm::View& view, const ActBook& book,

@@ -31,6 +31,11 @@ wire::Value breaker_act_row(const shm::View& view, const ActBook& book, std::str
 wire::Value key_act_row(const shm::View& view, const ActBook& book,
                         const std::vector<rule::LimitSettings>& limits, std::string_view limit,
                         std::string_view key);
+/// Acts that say something else than the configuration about the same limit or key, a sentence
+/// each without the key; at most kMostOverFile, then how many more.
+inline constexpr std::size_t kMostOverFile = 8;
+wire::Value::Array acts_over_file(const ActBook& book,
+                                  const std::vector<rule::LimitSettings>& limits);
 rows::Rows override_rows(const shm::View& view, const ActBook& book,
                          const std::vector<rule::LimitSettings>& effective);
 

@@ -121,17 +121,37 @@ bool Acts::place_ban(const Act& act) {
   return done.outcome == shm::BanOutcome::Done;
 }
 
+/// What the mode of the limit makes of an act: a ban or an override of a limit that refuses nobody
+/// does nothing, and a mode by hand holds against the file's.
+std::string Acts::shadow_text(const Act& act) const {
+  if (act.kind == ActKind::Shadow) {
+    const rule::LimitSettings* file = running_->config.find_limit(act.limit);
+    if (file == nullptr || file->mode != rule::Mode::Shadow) return {};
+    return act.shadow ? "; the configuration says mode: shadow already"
+                      : "; this beats mode: shadow of the configuration, reloads too";
+  }
+  for (const rule::LimitSettings& limit : memory_->publisher().limits()) {
+    if (limit.name != act.limit || limit.mode != rule::Mode::Shadow) continue;
+    return "; NO EFFECT now: the limit is in shadow mode, the key is let through and counted";
+  }
+  return {};
+}
+
 void Acts::carry_out(Act act, std::uint64_t for_ns, Done done) {
   if (!known_limit(act.limit)) {
     const auto row = rows::limit_row(memory_->view(), act.limit, std::nullopt, 1);
     return done({wire::kSteerNoSuchName, row ? "the limit was removed just now"
                                              : row.error().text()});
   }
+  const bool off = act.kind == ActKind::Shadow && !act.shadow;
+  if (off && running_->config.find_limit(act.limit)->mode == rule::Mode::Enforce) {
+    return end_shadow(act, std::move(done));
+  }
   act.at_s = memory_->unix_now_s();
   act.until_s = for_ns == 0 ? 0 : act.at_s + (for_ns + kNanos - 1) / kNanos;
-  const bool enforces = act.kind == ActKind::Shadow && !act.shadow;
-  const std::string what(enforces ? "enforce" : name_of(act.kind));
-  std::string text = fmt::format("{} {}", enforces ? "enforced" : what, time_text(for_ns));
+  const std::string what(off ? "enforce" : name_of(act.kind));
+  std::string text = fmt::format("{} {}{}", off ? "enforced" : what, time_text(for_ns),
+                                 shadow_text(act));
   const Act* former = book_.find(act.kind, act.limit, act.key);
   const bool published_before = former != nullptr && !placed_.contains(former->id);
   const bool placeable = act.kind == ActKind::Ban && for_ns != 0 && !published_before;
@@ -151,6 +171,18 @@ void Acts::carry_out(Act act, std::uint64_t for_ns, Done done) {
   }
   publish_then([act](ActBook& book) { return book.begin(act); }, {act.limit, what},
                std::move(text), std::move(done));
+}
+
+/// Where the configuration enforces, nothing is left standing.
+void Acts::end_shadow(const Act& by, Done done) {
+  const Act* standing = book_.find(ActKind::Shadow, by.limit, {});
+  if (standing == nullptr) {
+    return done({wire::kSteerDone, "nothing to do: the limit is enforced"});
+  }
+  end_act(*standing, by.who, [done = std::move(done)](ActVerdict verdict) {
+    if (verdict.code == wire::kSteerDone) verdict.text = "enforced again: " + verdict.text;
+    done(std::move(verdict));
+  });
 }
 
 void Acts::unban(const std::string& limit, const std::string& key, const std::string& who,

@@ -9,6 +9,8 @@
 //                                           in force again where the breaker began anew
 // An operator's act wins over the configuration for the same key. An act for a limit that the
 // configuration does not have (any more) stands without effect until the limit is back.
+// An act that has no effect now says so: on a breaker that is switched off, or a ban or override of
+// a limit in shadow mode.
 // Order: in force first, then on the disk, then answered. A disk that fails or takes longer than
 // Journal::kPatience delays no answer: it says that the act is in force and not saved (yet). What
 // failed is tried again every kRetrySeconds, all of the journal anew; `journal list` and `doctor`
@@ -68,6 +70,7 @@ class Acts {
   }
 
   /// `act` without id and times. `for_ns` 0: until undone. `done` is called once, now or later.
+  /// Shadow off where the configuration enforces ends the act that says on, and none begins.
   void carry_out(Act act, std::uint64_t for_ns, Done done);
   /// Ends the ban of a key.
   void unban(const std::string& limit, const std::string& key, const std::string& who, Done done);
@@ -117,6 +120,9 @@ class Acts {
   void end_act(const Act& act, const std::string& who, Done done);
   void end_breaker_act(const Act& act, const std::string& who, Done done);
   std::string shared_text(const std::string& breaker, shm::BreakerRef own) const;
+  std::string off_text(shm::BreakerRef ref) const;
+  std::string shadow_text(const Act& act) const;
+  void end_shadow(const Act& by, Done done);
   void hold_breaker(const BreakerAct& act, shm::BreakerRef ref, Done done);
   void free_breaker(const BreakerAct& act, shm::BreakerRef ref, Done done);
   JournalEntry moment_of(const BreakerAct& act);

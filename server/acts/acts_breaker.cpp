@@ -79,6 +79,18 @@ void Acts::steer_breaker(const BreakerAct& act, Done done) {
     free_breaker(act, ref, std::move(done));
 }
 
+/// What an act on a breaker that is switched off does not do; else empty.
+std::string Acts::off_text(shm::BreakerRef ref) const {
+  shm::BreakerInfo info;
+  const bool off = shm::read_breaker(memory_->view(), ref.index, info) &&
+                   (info.numbers.flags & rule::kBreakerSwitchedOff) != 0;
+  if (!off) return {};
+  const bool all = !running_->config.instance.enabled;
+  return fmt::format(
+      "; NO EFFECT now: {} is false, every call is granted; set it to true and reload",
+      all ? "instance.enabled" : "enabled of this breaker");
+}
+
 /// Why an act on a name that shares its pattern's own breaker is none.
 std::string Acts::shared_text(const std::string& breaker, shm::BreakerRef own) const {
   shm::BreakerInfo info;
@@ -112,7 +124,8 @@ void Acts::hold_breaker(const BreakerAct& by, shm::BreakerRef ref, Done done) {
   book_ = std::move(next);
   note_breaker(by.breaker, word_of(by.what));
   save(*entries,
-       fmt::format("{} {} {}", by.breaker, rule::name_of(act.state), span_text(by.for_ns)),
+       fmt::format("{} {} {}", by.breaker, rule::name_of(act.state), span_text(by.for_ns)) +
+           off_text(ref),
        std::move(done));
 }
 
@@ -137,6 +150,7 @@ void Acts::free_breaker(const BreakerAct& by, shm::BreakerRef ref, Done done) {
   } else {
     text += "decides by itself again: it is CLOSED, its window empty";
   }
+  text += off_text(ref);
   if (steered == shm::Steered::Done) note_breaker(by.breaker, word_of(by.what));
   std::vector<JournalEntry> entries;
   if (const Act* standing = book_.find(ActKind::Breaker, by.breaker, {})) {

@@ -235,12 +235,30 @@ TEST_F(Acts, ARefusedActLeavesNoEvent) {
   EXPECT_EQ(acts(), 2U) << "its end";
 }
 
-TEST_F(Acts, ShadowOffSaysThatItIsEnforced) {
+TEST_F(Acts, ShadowOffEndsWhatAHandBeganWhereTheFileEnforces) {
   start();
+  const Value on = Value::map({{"on", true}}), off = Value::map({{"on", false}});
+  EXPECT_EQ(steer(wire::kVerbLimitShadow, "slow", "", off).text,
+            "nothing to do: the limit is enforced");
+  EXPECT_EQ(steer(wire::kVerbLimitShadow, "slow", "", on).text, "shadow until undone");
+
+  const auto ended = steer(wire::kVerbLimitShadow, "slow", "", off);
+
+  EXPECT_EQ(ended.code, wire::kSteerDone);
+  EXPECT_EQ(ended.text, "enforced again: shadow of act 1 undone");
+  EXPECT_EQ(ended.act, 0U) << "none stands by it";
+}
+
+TEST_F(Acts, ShadowOffHoldsAgainstAFileThatSaysShadow) {
+  start({}, "limits: { slow: { rate: 1/h, burst: 5, mode: shadow } }\n");
+
+  const auto off = steer(wire::kVerbLimitShadow, "slow", "", Value::map({{"on", false}}));
+
+  EXPECT_EQ(off.text,
+            "enforced until undone; this beats mode: shadow of the configuration, reloads too");
+  EXPECT_EQ(off.act, 1U);
   EXPECT_EQ(steer(wire::kVerbLimitShadow, "slow", "", Value::map({{"on", true}})).text,
-            "shadow until undone");
-  EXPECT_EQ(steer(wire::kVerbLimitShadow, "slow", "", Value::map({{"on", false}})).text,
-            "enforced until undone");
+            "shadow until undone; the configuration says mode: shadow already");
 }
 
 TEST_F(Acts, WithoutAStateDirectoryAnActHoldsAndSaysThatItIsNotSaved) {

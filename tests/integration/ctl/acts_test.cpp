@@ -57,6 +57,63 @@ TEST(Acts, BanAndUnbanOfOneKey) {
   EXPECT_TRUE(api.try_acquire("mallory").allowed());
 }
 
+TEST(Acts, ABanOfALimitInShadowSaysThatItHasNoEffect) {
+  Instance instance("limits: { api: { rate: 10/s, mode: shadow } }\n");
+
+  const ProgramRun ban = instance.tool({"limit", "ban", "api", "mallory", "--for", "10m"});
+
+  EXPECT_EQ(ban.code, 0) << ban.err;
+  EXPECT_TRUE(has(ban.out, "ban for 600 s; NO EFFECT now: the limit is in shadow mode")) << ban.out;
+  EXPECT_TRUE(instance.client().limit("api")->try_acquire("mallory").allowed());
+}
+
+TEST(Acts, WhatAHandLetsThroughIsShownUnderNotProtecting) {
+  Instance instance(
+      "limits: { api: { rate: 10/s }, file: { rate: 1/s, mode: shadow } }\n"
+      "breakers: { a: {}, b: {}, c: {} }\n");
+  instance.tool({"limit", "shadow", "api", "on", "--for", "1m"});
+  instance.tool({"breaker", "disable", "a"});
+  instance.tool({"breaker", "metrics-only", "b", "--for", "1m"});
+  instance.tool({"breaker", "force-open", "c"});
+
+  const ProgramRun status = instance.tool({"status"});
+  EXPECT_TRUE(has(status.out,
+                  "not protecting: breaker DISABLED a, breaker METRICS_ONLY b, "
+                  "limit in shadow file, limit in shadow by hand api\n"))
+      << status.out;
+  EXPECT_EQ(instance.json({"status"})["not_protecting"].size(), 4U);
+
+  EXPECT_EQ(instance.tool({"limit", "shadow", "api", "off"}).code, 0);
+  instance.tool({"breaker", "auto", "a"});
+  instance.tool({"breaker", "auto", "b"});
+  EXPECT_TRUE(has(instance.tool({"status"}).out, "not protecting: limit in shadow file\n"));
+}
+
+TEST(Acts, AnActThatBeatsTheFileIsNamedByDoctorAndDiff) {
+  const std::string shadow = "limits: { api: { rate: 10/s, mode: shadow } }\n";
+  Instance instance(shadow);
+  ASSERT_EQ(instance.tool({"limit", "shadow", "api", "off"}).code, 0);
+
+  EXPECT_TRUE(has(instance.tool({"doctor"}).out,
+                  "limit api: enforced by act 1, the configuration says mode: shadow"));
+  const std::string other = instance.place().path() + "/other.yaml";
+  test::write_file(other, "limits: { api: { rate: 20/s, mode: shadow } }\n");
+  const ProgramRun diff = instance.tool({"config", "diff", other});
+  EXPECT_TRUE(has(diff.out, "limit api: act 1 by hand (enforced) holds against mode: shadow"))
+      << diff.out;
+  test::write_file(other, "limits: { api: { rate: 20/s } }\n");
+  EXPECT_FALSE(has(instance.tool({"config", "diff", other}).out, "by hand"));
+
+  ASSERT_EQ(instance.tool({"limit", "ban", "api", "mallory"}).code, 0);
+  EXPECT_FALSE(has(instance.tool({"doctor"}).out, "something else of this key"));
+  instance.place().write_config(
+      "limits: { api: { rate: 10/s, keys: { mallory: { rate: 1/s } } } }\n");
+  ASSERT_EQ(instance.tool({"config", "reload"}).code, 0);
+  const std::string doctor = instance.tool({"doctor"}).out;
+  EXPECT_TRUE(has(doctor, "limit api: ban by act 2, the configuration says something else"));
+  EXPECT_FALSE(has(doctor, "enforced by act 1")) << "the file enforces it now";
+}
+
 TEST(Acts, CreditDrainAndReset) {
   Instance instance(kYaml);
   Client client = instance.client();

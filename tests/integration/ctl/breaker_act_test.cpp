@@ -91,6 +91,29 @@ TEST(BreakerActs, ManualStatesHoldForTheirTimeAndAreJournalled) {
   EXPECT_EQ(instance.json({"journal", "list"})["journal"][2]["state"], "undone");
 }
 
+TEST(BreakerActs, OfWhatIsSwitchedOffSaysThatItHasNoEffect) {
+  Instance instance("breakers: { live: {}, off: {enabled: false} }\n");
+  Client client = instance.client();
+  const std::string off =
+      "; NO EFFECT now: enabled of this breaker is false, every call is granted";
+  const std::string all = "; NO EFFECT now: instance.enabled is false, every call is granted";
+
+  const ProgramRun alone = instance.tool({"breaker", "force-open", "off", "--for", "1m"});
+  EXPECT_EQ(alone.code, 0) << alone.err;
+  EXPECT_TRUE(has(alone.out, "off FORCED_OPEN for 60 s" + off)) << alone.out;
+  EXPECT_TRUE(client.breaker("off")->try_enter());
+  EXPECT_TRUE(has(instance.tool({"breaker", "reset", "off"}).out, off));
+  EXPECT_FALSE(has(instance.tool({"breaker", "force-open", "live"}).out, "NO EFFECT"));
+
+  instance.place().write_config(
+      "instance: {enabled: false}\nbreakers: { live: {}, off: {enabled: false} }\n");
+  ASSERT_EQ(instance.tool({"config", "reload"}).code, 0);
+  for (const char* verb : {"force-open", "disable", "metrics-only", "auto", "reset"}) {
+    const ProgramRun run = instance.tool({"breaker", verb, "live"});
+    EXPECT_TRUE(has(run.out, all)) << verb << ": " << run.out;
+  }
+}
+
 TEST(BreakerActs, AutoAndResetEndWhatAHandBegan) {
   Instance instance(kYaml);
   Client client = instance.client();
