@@ -125,8 +125,68 @@ config::KeysInDebt keys_in_debt(const Settings& settings) {
   };
 }
 
+/// What the running settings alone can be compared by: their values, and what they reserve.
+config::Config values_config(const Rows& rows) {
+  config::LoadOptions options;
+  for (const wire::Value& row : rows) {
+    const std::string path = text_at(row, "path");
+    if (path.starts_with("capacity.")) options.settings.emplace_back(path, text_at(row, "value"));
+  }
+  config::LoadOutcome reserved = config::load_text("", "running", options);
+  config::Config out = reserved.ok() ? std::move(*reserved.config) : config::Config{};
+  out.values.clear();
+  for (const wire::Value& row : rows) {
+    config::Value value;
+    value.path = text_at(row, "path");
+    value.text = text_at(row, "value");
+    out.values.push_back(std::move(value));
+  }
+  return out;
+}
+
+/// Why a reload of it would be refused, as the daemon says it.
+std::vector<config::Finding> refusals(const config::Config& running, const config::Config& next) {
+  std::vector<config::Finding> out = config::reload_errors(running, next);
+  for (config::Finding& one : rows::fit_errors(next, running.capacity)) {
+    if (out.empty() || out.back().path != one.path) out.push_back(std::move(one));
+  }
+  return out;
+}
+
+/// Modes by hand that hold against what the file would say, a line each.
+std::vector<std::string> held_by_hand(Look& look, const config::Config& next) {
+  std::vector<std::string> out;
+  const auto journal = look.read("journal");
+  if (!journal) return out;
+  for (const wire::Value& row : *journal) {
+    if (text_at(row, "state") != "stands" || row.find("on") == nullptr) continue;
+    const rule::LimitSettings* limit = next.find_limit(text_at(row, "limit"));
+    const bool on = truth_at(row, "on");
+    if (limit == nullptr || on == (limit->mode == rule::Mode::Shadow)) continue;
+    const std::string id = std::to_string(number_at(row, "id"));
+    out.push_back("limit " + escape(limit->name) + ": act " + id + " by hand (" +
+                  (on ? "shadow" : "enforced") + ") holds against mode: " +
+                  (on ? "enforce" : "shadow") + " of the file; `cutwaterctl journal undo " + id +
+                  "` ends it");
+  }
+  return out;
+}
+
+/// Into the document, and as text.
+std::string add_held(wire::Value& document, const std::vector<std::string>& held) {
+  std::string text;
+  wire::Value::Array out;
+  for (const std::string& line : held) {
+    out.emplace_back(line);
+    text += line + '\n';
+  }
+  document.set("held_by_hand", std::move(out));
+  return text;
+}
+
 /// With both configurations whole: what changes, and what becomes of keys in debt.
-Exit print_diff(const Settings& settings, wire::Value document, const config::Diff& diff) {
+Exit print_diff(const Settings& settings, wire::Value document, const config::Diff& diff,
+                const std::vector<std::string>& held) {
   wire::Value::Array changes, limits, refused;
   for (const config::Change& change : diff.changes) {
     changes.push_back(wire::Value::map({{"path", change.path},
@@ -147,14 +207,17 @@ Exit print_diff(const Settings& settings, wire::Value document, const config::Di
   document.set("changes", std::move(changes));
   document.set("limits", std::move(limits));
   document.set("refused", std::move(refused));
-  const Exit printed = print(settings, document, diff.text());
+  const std::string text = diff.text() + add_held(document, held);
+  const Exit printed = print(settings, document, text);
   return printed == Exit::Ok && !diff.refused.empty() ? Exit::Invalid : printed;
 }
 
 /// By the daemon's answers alone: values by their paths.
 Exit print_changes(const Settings& settings, wire::Value document,
-                   const std::vector<Change>& changes) {
-  wire::Value::Array rows;
+                   const std::vector<Change>& changes,
+                   const std::vector<config::Finding>& refused,
+                   const std::vector<std::string>& held) {
+  wire::Value::Array rows, errors;
   Table table({{"SETTING"}, {"NOW"}, {"THEN"}, {"FROM"}});
   for (const Change& change : changes) {
     rows.push_back(wire::Value::map({{"path", change.path},
@@ -168,8 +231,16 @@ Exit print_changes(const Settings& settings, wire::Value document,
         {escape(change.path), shown(change.before), shown(change.after), shown(change.where)});
   }
   document.set("changes", std::move(rows));
-  return print(settings, document,
-               changes.empty() ? "nothing changes\n" : table_text(settings, table));
+  std::string text = changes.empty() ? "nothing changes\n" : table_text(settings, table);
+  for (const config::Finding& finding : refused) {
+    errors.push_back(row_of(finding));
+    text += finding.line() + '\n';
+  }
+  if (!refused.empty()) text += "a reload is refused as a whole; restart to take this over\n";
+  document.set("refused", std::move(errors));
+  text += add_held(document, held);
+  const Exit printed = print(settings, document, text);
+  return printed == Exit::Ok && !refused.empty() ? Exit::Invalid : printed;
 }
 
 }  // namespace
@@ -186,15 +257,18 @@ Exit run_config_diff(const Settings& settings, const std::string& file) {
   }
   wire::Value document = look->document();
   document.set("file", file);
+  const std::vector<std::string> held = held_by_hand(*look, *outcome.config);
   if (const auto running = running_config(*look, told)) {
-    const config::KeysInDebt debts = keys_in_debt(settings);
-    return print_diff(settings, std::move(document),
-                      config::diff(*running, *outcome.config, running->capacity, debts));
+    config::Diff diff = config::diff(*running, *outcome.config, running->capacity,
+                                     keys_in_debt(settings));
+    diff.refused = refusals(*running, *outcome.config);
+    return print_diff(settings, std::move(document), diff, held);
   }
   note("the daemon's own file is not what it runs by any more (or cannot be read), so values are "
        "compared one by one, without what becomes of keys in debt");
   return print_changes(settings, std::move(document),
-                       changes_between(running_values(*rows), *outcome.config));
+                       changes_between(running_values(*rows), *outcome.config),
+                       refusals(values_config(*rows), *outcome.config), held);
 }
 
 Exit run_config_check(const Settings& settings, const std::string& file) {

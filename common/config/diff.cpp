@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/diff.hpp"
 
+#include <algorithm>
 #include <map>
+#include <utility>
 
 #include "config/problem.hpp"
 #include "config/schema.hpp"
@@ -84,6 +86,24 @@ Diff diff(const Config& running, const Config& next, const Capacity& reserved,
           .hash_after = next.hash};
 }
 
+namespace {
+
+/// What the letters in front mean, of those that occur.
+std::string legend(const std::vector<Change>& changes) {
+  std::string out;
+  for (const auto& [letter, words] :
+       {std::pair{'L', "L: live, taken over by a reload"},
+        std::pair{'C', "C: capacity, taken over by a reload up to what was reserved at start"},
+        std::pair{'S', "S: read at start, needs a restart"}}) {
+    const bool occurs = std::any_of(changes.begin(), changes.end(),
+                                    [&](const Change& change) { return change.reload == letter; });
+    if (occurs) out += (out.empty() ? "(" : "; ") + std::string(words);
+  }
+  return out + ")\n";
+}
+
+}  // namespace
+
 std::string Diff::text() const {
   if (changes.empty()) return "no change\n";
   std::string out;
@@ -95,6 +115,7 @@ std::string Diff::text() const {
     out += change.after_origin.empty() ? "was " + change.before_origin : change.after_origin;
     out += "\n";
   }
+  out += legend(changes);
   for (const LimitChange& limit : limits) {
     out += "limit " + limit.name;
     if (limit.touched) {

@@ -57,6 +57,43 @@ TEST(ConfigDiff, SaysWhatAFileWouldChange) {
   EXPECT_EQ(json["limits"][0]["keys_in_debt"], 2) << run.out;
 }
 
+TEST(ConfigDiff, OfTheDaemonsOwnFileSaysWhatAReloadRefuses) {
+  Instance instance("instance: { watch-file: false }\n" + kYaml);
+  const std::string file = instance.place().config();
+  const struct { std::string yaml, part; } refused[] = {
+      {"instance: { watch-file: false, name: other }\n" + kYaml,
+       "instance.name: changed from 'main' to 'other', which needs a restart"},
+      {"capacity: { keys: 4096 }\n", "above the 1024 reserved at start, which needs a restart"},
+      {"capacity: { keys: 1024 }\nbreakers: { 'bank-*': { max-instances: 63, "
+       "sliding-window-type: COUNT_BASED, sliding-window-size: 10000 } }\n",
+       "capacity.breaker-memory"}};
+  for (const auto& one : refused) {
+    test::write_file(file, one.yaml);
+    const ProgramRun diff = instance.tool({"config", "diff", file});
+    EXPECT_EQ(diff.code, 4) << diff.out << diff.err;
+    EXPECT_TRUE(has(diff.out, one.part)) << diff.out;
+    EXPECT_EQ(instance.tool({"config", "reload"}).code, 4) << one.yaml;
+    EXPECT_EQ(instance.tool({"config", "reload", "--dry"}).code, 4) << one.yaml;
+  }
+
+  test::write_file(file, "instance: { watch-file: false }\n" + kYaml + "  more: { rate: 1/s }\n");
+  EXPECT_EQ(instance.tool({"config", "diff", file}).code, 0);
+  EXPECT_EQ(instance.tool({"config", "reload"}).code, 0);
+}
+
+TEST(ConfigDiff, SaysWhatItsLettersMean) {
+  Instance instance(kYaml);
+  const std::string other = instance.place().path() + "/other.yaml";
+  test::write_file(other, "capacity: { keys: 1024, limits: 128 }\nlimits: { api: { rate: 1/s } }\n");
+
+  const ProgramRun run = instance.tool({"config", "diff", other});
+
+  EXPECT_EQ(run.code, 0) << run.out;
+  EXPECT_TRUE(has(run.out, "\n(L: live, taken over by a reload; C: capacity, taken over by a "
+                           "reload up to what was reserved at start)\n"))
+      << run.out;
+}
+
 TEST(Doctor, LooksAtAHealthyInstanceAndAtADeadOne) {
   Instance instance(kYaml);
   const ProgramRun alive = instance.tool({"doctor"});
