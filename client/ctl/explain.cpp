@@ -11,9 +11,12 @@ std::string tokens(std::uint64_t count) {
   return std::to_string(count) + (count == 1 ? " token" : " tokens");
 }
 
-/// The window a decision is about, by its number; empty when the limit has only one.
+/// The window a decision is about, by its number among those that judge the key: an override's own
+/// stand in the answer. Empty when there is only one.
 std::string which_window(const wire::Value& row, const wire::Value& answer) {
-  const wire::Value* windows = row.find("windows");
+  const wire::Value* windows = answer.find("windows");
+  const bool overridden = text_at(answer, "by") == "override";
+  if (windows == nullptr && !overridden) windows = row.find("windows");
   const wire::Value::Array* list = windows == nullptr ? nullptr : windows->as_array();
   if (list == nullptr || list->size() < 2) return {};
   const std::uint64_t index = number_at(answer, "window");
@@ -90,7 +93,15 @@ std::vector<std::string> explain(const wire::Value& row, std::uint64_t cost) {
     out.push_back("the limit is in shadow mode: it counts and refuses nobody");
   }
   if (text_at(answer, "by") == "override") {
-    out.push_back("judged by an override (its own or a pattern's), not by the limit's own numbers");
+    std::string text =
+        "judged by an override (its own or a pattern's), not by the limit's own numbers";
+    if (const wire::Value* windows = answer.find("windows"); windows != nullptr) {
+      const wire::Value::Array* list = windows->as_array();
+      for (std::size_t i = 0; list != nullptr && i < list->size(); ++i) {
+        text += (i == 0 ? ": " : " + ") + window_text((*list)[i]);
+      }
+    }
+    out.push_back(std::move(text));
   }
   const std::uint64_t reset = number_at(answer, "reset_after_ns");
   if (reset > 0 && text_at(answer, "reason") != "banned") {

@@ -11,6 +11,7 @@
 #include "rule/limit_settings.hpp"
 #include "shm/counters.hpp"
 #include "shm/limit/admit.hpp"
+#include "shm/limit/admit_detail.hpp"
 #include "shm/verify.hpp"
 
 namespace cutwater::rows {
@@ -68,12 +69,10 @@ const char* show_keys_word(std::uint8_t value) noexcept {
 }
 
 /// One element of `windows`.
-wire::Value window_of(const FoundLimit& limit, std::size_t window) {
-  const shm::RuleRecord& rule = limit.rule[window];
+wire::Value window_of(const shm::RuleRecord& rule, const shm::CalendarRecord& calendar) {
   wire::Value row;
   row.set("count", rule.rate_count);
   if (static_cast<shm::RuleKind>(rule.kind) == shm::RuleKind::Calendar) {
-    const shm::CalendarRecord& calendar = limit.calendar[window];
     row.set("calendar", unit_word(calendar.unit));
     row.set("zone", std::string(calendar.zone, ::strnlen(calendar.zone, sizeof calendar.zone)));
   } else {
@@ -95,7 +94,9 @@ wire::Value row_of(const FoundLimit& limit) {
     row.set("rate_period_ns", limit.rule[0].rate_period_ns);
     row.set("burst", limit.rule[0].burst_tokens);
     wire::Value::Array windows;
-    for (std::size_t w = 0; w < limit.config.windows; ++w) windows.push_back(window_of(limit, w));
+    for (std::size_t w = 0; w < limit.config.windows; ++w) {
+      windows.push_back(window_of(limit.rule[w], limit.calendar[w]));
+    }
     row.set("windows", std::move(windows));
   }
   row.set("on_full", on_full_word(limit.config.on_full));
@@ -141,6 +142,25 @@ wire::Value answer_of(const Decision& decision) {
   row.set("by", (notes & shm::kNoteOverridden) != 0 ? "override" : "limit");
   row.set("unlimited", (notes & shm::kNoteUnlimited) != 0);
   return row;
+}
+
+/// The windows of the override that judges the key; empty: none does, or it has none.
+wire::Value::Array windows_of_override(const shm::View& view, const shm::AdmitAsk& ask) {
+  wire::Value::Array out;
+  shm::detail::Subject subject;
+  const auto outcome =
+      shm::detail::read_subject(view, ask, shm::detail::Bans::Judge, subject);
+  const bool has = outcome == shm::Outcome::Answered && subject.overridden &&
+                   subject.kind == shm::detail::SubjectKind::Bucket;
+  for (std::size_t w = 0; has && w < subject.windows; ++w) {
+    if (subject.rule[w] >= view.rule_count) return {};
+    const shm::RuleRecord rule = view.rule(subject.c, subject.rule[w]);
+    const bool calendar = static_cast<shm::RuleKind>(rule.kind) == shm::RuleKind::Calendar &&
+                          rule.calendar < view.calendar_count;
+    out.push_back(window_of(rule, calendar ? view.calendar(subject.c, rule.calendar)
+                                           : shm::CalendarRecord{}));
+  }
+  return view.current() == subject.c ? out : wire::Value::Array{};
 }
 
 }  // namespace
@@ -207,7 +227,10 @@ Result<wire::Value> limit_row(const shm::View& view, std::string_view name,
                  "limit '" + std::string(name) + "' was changed just now; ask again"};
   }
   row.set("key", wire::Value::binary(std::string(*key)));
-  row.set("answer", answer_of(Decision(data)));
+  wire::Value answer = answer_of(Decision(data));
+  wire::Value::Array windows = windows_of_override(view, ask);
+  if (!windows.empty()) answer.set("windows", std::move(windows));
+  row.set("answer", std::move(answer));
   return row;
 }
 

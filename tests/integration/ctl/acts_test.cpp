@@ -152,6 +152,22 @@ TEST(Acts, OverrideIsListedAndCanBeUndone) {
   EXPECT_EQ(after["journal"][0]["state"], "undone");
 }
 
+TEST(Acts, ExplainNamesTheOverrideThatDecidesOfALimitOfSeveralWindows) {
+  Instance instance(kYaml);
+  Client client = instance.client();
+  ASSERT_EQ(instance.tool({"limit", "override", "tenant", "acme", "--rate", "5/s"}).code, 0);
+  instance.step_by(200'000'000);  // a change takes effect a moment ahead
+
+  const ProgramRun run = instance.tool({"limit", "explain", "tenant", "acme"});
+
+  EXPECT_TRUE(has(run.out, "allowed: 4 tokens left after this ask of 1\n")) << run.out;
+  EXPECT_TRUE(has(run.out, "not by the limit's own numbers: 5/s burst 5\n")) << run.out;
+  EXPECT_FALSE(has(run.out, "window 1 of 2")) << run.out;
+  instance.daemon().kill();
+  EXPECT_TRUE(has(instance.tool({"limit", "explain", "tenant", "acme"}).out, ": 5/s burst 5\n"));
+  EXPECT_TRUE(has(instance.tool({"limit", "override", "--help"}).out, "replaces all windows"));
+}
+
 TEST(Acts, SayWhatIsMissing) {
   Instance instance(kYaml);
 

@@ -46,14 +46,30 @@ TEST(Explain, SaysWhatIsLeftAndWhichIsTightest) {
   const auto words = explain(bucket(Value::map({{"allowed", true},
                                                 {"reason", "allowed"},
                                                 {"remaining", 1U},
-                                                {"window", 1U},
-                                                {"by", "override"}})),
+                                                {"window", 1U}})),
                              1);
 
   EXPECT_TRUE(says(words, "allowed: 1 token left after this ask of 1"));
   EXPECT_TRUE(says(words, "window 2 of 2 (500 per month (UTC))"));
-  EXPECT_TRUE(says(words, "judged by an override"));
   EXPECT_TRUE(says(words, "the bucket is full"));
+}
+
+TEST(Explain, NamesTheWindowsOfTheOverrideAndNotTheLimits) {
+  Value answer = Value::map({{"allowed", true},
+                             {"reason", "allowed"},
+                             {"remaining", 4U},
+                             {"window", 0U},
+                             {"by", "override"}});
+  Value::Array own;
+  own.push_back(Value::map({{"count", 5U}, {"period_ns", kSecond}, {"burst", 5U}}));
+  answer.set("windows", std::move(own));
+
+  const auto words = explain(bucket(answer), 1);
+
+  EXPECT_TRUE(says(words, "judged by an override (its own or a pattern's), not by the limit's own "
+                          "numbers: 5/s burst 5"));
+  EXPECT_FALSE(says(words, "window 1 of 2")) << "the limit's own windows judge nothing here";
+  EXPECT_FALSE(says(words, "10/s"));
 }
 
 TEST(Explain, SaysWhatNoWaitHelps) {
