@@ -44,7 +44,7 @@ bool Place::holds() const noexcept { return held_ && life_ == process_life(); }
 void Place::leave() noexcept {
   held_ = false;
   if (spot_ == nullptr) [[unlikely]] return EnterParts::leave_asked(*this);
-  spot_->keep_medians();
+  spot_->look_after();
   const shm::PlaceTicket place{cell_value_, start_ns_, cell_, coarse_};
   // relaxed, both: numbers that carry their whole meaning.
   const std::uint64_t life = spot_->life->load(std::memory_order_relaxed);
@@ -282,7 +282,7 @@ Placed Bulkhead::wait_once(const PlaceAsk& ask) noexcept {
     entering.ask.deadline_ns = spot->view->clock.now() + ask.deadline.count();
   }
   shm::EnterAnswer answered;
-  detail::finish_entering(*spot->view, caller, entering, answered);
+  detail::finish_entering(*spot->view, spot->keeper, caller, entering, answered);
   answered.bulkhead.granted = answered.granted();
   if (!answered.granted()) answered.bulkhead.place = answered.owed.place;
   answered.bulkhead.reason = answered.reason;
@@ -318,7 +318,8 @@ BulkheadUse Bulkhead::use() const noexcept {
 
 namespace detail {
 
-void finish_entering(const shm::View& view, const shm::EnterCaller& caller,
+void finish_entering(const shm::View& view, HoldKeeper* keeper, const shm::EnterCaller& caller,
+  if (found.spot != nullptr) found.spot->look_after();
                      shm::Entering& entering, shm::EnterAnswer& out) noexcept {
   shm::EnterStep step = shm::begin_enter(view, caller, entering, out);
   while (step == shm::EnterStep::Wait) {
@@ -335,3 +336,4 @@ void finish_entering(const shm::View& view, const shm::EnterCaller& caller,
 
 }  // namespace detail
 }  // namespace cutwater
+    if (keeper != nullptr) keeper->look(view);

@@ -35,12 +35,12 @@ struct BulkheadSpot : NamedSpot {
   }
   shm::BulkheadCaller caller() const noexcept { return caller(process_life()); }
   /// Before a place is asked for or given back.
-  void keep_medians() const noexcept {
+  void look_after() const noexcept {
     if (keeper != nullptr) [[unlikely]] keeper->look(*view);
   }
   /// The same of one that is about to hold a place.
   shm::BulkheadCaller holder() const noexcept {
-    keep_medians();
+    look_after();
     const shm::BulkheadCaller out = caller();
     return out.row != 0 || !need_row() ? out : caller();
   }

@@ -208,7 +208,8 @@ void EnterParts::in_memory(const EnterAsk& ask, Found& found, Entry& out) noexce
   // Again while a limit is gone that is there again: each name is looked for once.
   for (std::size_t round = 0; round <= found.limits.count; ++round) {
     entering.ask.limits = found.limits.asks();
-    finish_entering(view, caller, entering, answer);
+    finish_entering(view, found.bulkhead == nullptr ? nullptr : found.bulkhead->keeper, caller,
+                    entering, answer);
     if (answer.limits_outcome != shm::Outcome::LimitGone ||
         !prepare_again(found.limits, answer.limits.gone)) {
       break;

@@ -84,8 +84,9 @@ inline bool is_left(const shm::View& view) noexcept {
   return (view.current() & shm::kCurrentSupersededBit) != 0;
 }
 /// Asks `entering` to its end, asleep while it waits. Reason::Degraded when the memory is left
-/// meanwhile: to be asked again in the next one.
-void finish_entering(const shm::View& view, const shm::EnterCaller& caller,
+/// meanwhile: to be asked again in the next one. `keeper`: of a memory without a daemon, which looks
+/// each time it wakes.
+void finish_entering(const shm::View& view, HoldKeeper* keeper, const shm::EnterCaller& caller,
                      shm::Entering& entering, shm::EnterAnswer& out) noexcept;
 
 }  // namespace cutwater::detail

@@ -113,8 +113,9 @@ class CUTWATER_EXPORT Place {
 
   /// Gives it back; whoever waits first gets it. A second time: counted, no effect.
   void leave() noexcept;
-  /// True while it holds a cell: not empty, not given back, not granted without memory, and not
-  /// inherited over a fork.
+  /// True while there is something to give back: not empty, not given back, not granted without
+  /// memory, and not inherited over a fork. It does not look into the memory: of a place that
+  /// `max-hold` took back it stays true until leave(), which is counted as stale then.
   bool holds() const noexcept;
 
  private:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cutwater/bulkhead.hpp>
+#include <cutwater/enter.hpp>
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -275,6 +276,43 @@ TEST_F(ClientBulkhead, ARefusalTellsTheMedianHoldOfTheLastMinute) {
 }
 
 // ---- forks and reloads --------------------------------------------------------------------------
+
+TEST_F(ClientBulkhead, MaxHoldIsTakenBackBySomebodyWhoAsks) {
+  ASSERT_TRUE(client->reload("bulkheads: {fraudCheck: {max-concurrent-calls: 1, max-hold: 2s}}"));
+  Bulkhead gate = bulkhead();
+  Placed stuck = gate.try_enter();
+  ASSERT_TRUE(stuck);
+  clock.advance(2s);
+  EXPECT_FALSE(gate.try_enter());
+  EXPECT_EQ(gate.use().in_use, 1U);
+  clock.advance(1ns);
+  EXPECT_TRUE(gate.would_enter());
+  EXPECT_EQ(gate.use().in_use, 0U);
+  EXPECT_EQ(counted(shm::BulkheadCounter::Revoked), 1U);
+  Placed next = gate.try_enter();
+  ASSERT_TRUE(next);
+
+  EXPECT_TRUE(stuck->holds()) << "it knows when it gives it back";
+  stuck->leave();
+  EXPECT_FALSE(stuck->holds());
+  EXPECT_EQ(counted(shm::BulkheadCounter::Stale), 1U);
+  EXPECT_EQ(gate.use().in_use, 1U) << "the next one's";
+
+  clock.advance(3s);
+  EXPECT_TRUE(client->enter({.bulkhead = &gate}));
+}
+
+TEST_F(ClientBulkhead, MaxHoldLetsInWhoWaits) {
+  ASSERT_TRUE(client->reload("bulkheads:\n  fraudCheck: {max-concurrent-calls: 1, max-hold: 2s, "
+                             "max-wait-duration: 1h}\n"));
+  Bulkhead gate = bulkhead();
+  Placed stuck = gate.try_enter();
+  std::thread second([&] { EXPECT_TRUE(gate.enter()); });
+  wait_for_line(gate, 1);
+  clock.advance(2s + 1ns);
+  second.join();
+  EXPECT_EQ(counted(shm::BulkheadCounter::Revoked), 1U);
+}
 
 TEST_F(ClientBulkhead, WhatAChildInheritedIsItsParents) {
   Bulkhead gate = bulkhead("plain");
