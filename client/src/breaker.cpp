@@ -228,6 +228,8 @@ BreakerStatus Breaker::state() const noexcept {
     case rule::BreakerState::ForcedOpen: return BreakerStatus::HalfOpen;
     case rule::BreakerState::Disabled:
     case rule::BreakerState::MetricsOnly: return BreakerStatus::Closed;
+  // Switched off in the configuration, whatever was steered: every call is granted.
+  if ((info.numbers.flags & rule::kBreakerSwitchedOff) != 0) return BreakerStatus::Disabled;
     default: return static_cast<BreakerStatus>(info.word.state);
   }
 }

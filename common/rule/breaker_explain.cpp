@@ -153,10 +153,8 @@ std::string window_words(const BreakerNumbers& n) {
 
 std::vector<std::string> explain_lines(const BreakerNumbers& n, const BreakerStory& s,
                                        const BreakerAround& a) {
-  if ((n.flags & kBreakerSwitchedOff) != 0) {
-    return {"switched off (enabled: false): grants every call and records nothing"};
-  }
   std::vector<std::string> out{explain_text(n, s)};
+  if ((n.flags & kBreakerSwitchedOff) != 0) return out;
   switch (s.state) {
     case BreakerState::Closed:
       about_recording(n, a, out);

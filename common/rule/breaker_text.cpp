@@ -197,6 +197,10 @@ std::string explain_state(const BreakerNumbers& n, const BreakerStory& s) {
 }  // namespace
 
 std::string explain_text(const BreakerNumbers& n, const BreakerStory& s) {
+  // Before its state: what was steered means nothing while it is off.
+  if ((n.flags & kBreakerSwitchedOff) != 0) {
+    return "switched off (enabled: false): grants every call and records nothing";
+  }
   std::string text = explain_state(n, s);
   if (!s.flapping) return text;
   return text + "; flapping: it opened four times or more within ten minutes, look at "

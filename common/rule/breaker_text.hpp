@@ -52,6 +52,7 @@ struct ToldRefusal {
 std::string refusal_text(const ToldRefusal& told, std::int64_t retry_after_ns, bool hint);
 
 /// "CLOSED: 2 of 5 calls failed; rate counts from 10 calls; opens at 5 failures in a row, 3 to go".
+/// Switched off in the configuration, it says that alone, whatever its state.
 std::string explain_text(const BreakerNumbers& numbers, const BreakerStory& story);
 
 /// "3.2 s", "250 ms", "1 ns": at most two digits behind the point, cut, never rounded up.

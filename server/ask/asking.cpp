@@ -217,7 +217,9 @@ wire::Resolved Asking::resolve_breaker(const std::string& name) const {
   const shm::BreakerEntry next = shm::look_at_breaker(view, ref, {});
   wire::Resolved out;
   out.settings = settings_of(info.numbers);
-  out.settings.set("state", static_cast<std::uint8_t>(word_of(info.effective.state)));
+  const bool off = (info.numbers.flags & rule::kBreakerSwitchedOff) != 0;
+  const rule::BreakerState state = off ? rule::BreakerState::Disabled : info.effective.state;
+  out.settings.set("state", static_cast<std::uint8_t>(word_of(state)));
   out.settings.set("would", next.granted ? 0U : static_cast<unsigned>(next.reason));
   out.settings.set("explain", rule::explain_text(info.numbers, shm::story_of(info)));
   return out;

@@ -156,6 +156,26 @@ Call take_probe(Breaker& breaker) {
   return held;
 }
 
+TEST_F(DaemonBreaker, SwitchedOffItSaysSoEitherWay) {
+  for (const char* config : {"breakers: {fraud: {enabled: false}}\n",
+                             "instance: {enabled: false}\nbreakers: {fraud: {}}\n"}) {
+    ScratchPlace off;
+    off.write_config(config);
+    DaemonProcess daemon(off);
+    ASSERT_TRUE(daemon.ready()) << daemon.log();
+    auto memory = Client::open(off.address()).value();
+    auto socket = Client::open(off.address() + "?ask").value();
+    for (Client* client : {&memory, &socket}) {
+      Breaker fraud = client->breaker("fraud").value();
+      EXPECT_TRUE(fraud.try_enter());
+      EXPECT_TRUE(fraud.would_enter());
+      EXPECT_EQ(fraud.state(), BreakerStatus::Disabled);
+      EXPECT_EQ(fraud.explain(),
+                "switched off (enabled: false): grants every call and records nothing");
+    }
+  }
+}
+
 TEST_F(DaemonBreaker, S44_AProbeOfAKilledProcessComesBackAsked) {
   DaemonProcess daemon(place);
   ASSERT_TRUE(daemon.ready()) << daemon.log();

@@ -210,8 +210,10 @@ class CUTWATER_EXPORT Breaker {
   /// What try_enter() would answer; nothing is written, nothing is held.
   bool would_enter() const noexcept;
 
-  /// The state as the next caller will find it: OPEN past its end shows as HALF_OPEN. Without a
-  /// memory to ask: Disabled when every call is granted, ForcedOpen when every call is refused.
+  /// The state as the next caller will find it: OPEN past its end shows as HALF_OPEN.
+  /// Disabled, whatever was steered, while it or its instance is switched off (`enabled: false`).
+  /// Without a memory to ask: Disabled when every call is granted, ForcedOpen when every call is
+  /// refused.
   BreakerStatus state() const noexcept;
   /// The next decision in words. Allocates.
   std::string explain() const;

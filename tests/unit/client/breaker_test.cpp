@@ -275,7 +275,11 @@ TEST_F(ClientBreaker, SwitchedOffItGrantsAndRecordsNothing) {
   ASSERT_TRUE(client->reload("breakers:\n  fraudCheck: {enabled: false}\n"));
   Breaker fraud = breaker();
   for (int i = 0; i < 50; ++i) fraud.try_enter()->failed();
-  EXPECT_TRUE(fraud.try_enter());
+  shm::steer_breaker(view(), shm::find_breaker(view(), "fraudCheck"), shm::Steer::ForceOpen, 0, 0);
+  EXPECT_TRUE(fraud.try_enter() && fraud.would_enter());
+  EXPECT_EQ(fraud.state(), BreakerStatus::Disabled);
+  EXPECT_EQ(fraud.explain(),
+            "switched off (enabled: false): grants every call and records nothing");
   EXPECT_EQ(info().window.calls, 0U);
 }
 
