@@ -79,10 +79,11 @@ const BreakerRefusal& Entered::none() noexcept {
 
 std::string_view Breaker::name() const noexcept { return record_->name_view; }
 
-inline Entered::Entered(BreakerPlace* place, std::uint64_t life, std::uint32_t epoch,
-                        int exceptions, std::int64_t start_ns) noexcept
+inline Entered::Entered(BreakerPlace* place, std::uint64_t ref, std::uint64_t life,
+                        std::uint32_t epoch, int exceptions, std::int64_t start_ns) noexcept
     : granted_(true) {
   call_.place_ = place;
+  call_.ref_ = ref;
   call_.life_ = life;
   call_.start_ns_ = start_ns;
   call_.epoch_ = epoch;
@@ -93,7 +94,8 @@ inline Entered::Entered(BreakerPlace* place, std::uint64_t life, std::uint32_t e
 /// Everything in registers: what is rare, or needs the clock, is a function of its own.
 Entered Breaker::try_enter(Nanos deadline) noexcept {
   BreakerPlace* const place = record_->at.load(std::memory_order_acquire);
-  if (place == nullptr) [[unlikely]] return enter_slowly(deadline);
+  // What is kept may be of these rules already, and of a ref of before them.
+  if (place == nullptr || !place->is_resolved()) [[unlikely]] return enter_slowly(deadline);
   std::uint64_t state_lo = 0;
   bool measures = false;
   // relaxed, both: compared with the one that is kept; a number that carries its whole meaning.
@@ -105,13 +107,13 @@ Entered Breaker::try_enter(Nanos deadline) noexcept {
     return enter_slowly(deadline);
   }
   const std::uint32_t epoch = shm::epoch_of(state_lo);
-  if (measures) return enter_measured(place, life, epoch, static_cast<int>(*passing));
-  return Entered(place, life, epoch, static_cast<int>(*passing), 0);
+  if (measures) return enter_measured(place, ref, life, epoch, static_cast<int>(*passing));
+  return Entered(place, ref, life, epoch, static_cast<int>(*passing), 0);
 }
 
-Entered Breaker::enter_measured(BreakerPlace* place, std::uint64_t life, std::uint32_t epoch,
-                                int exceptions) noexcept {
-  return Entered(place, life, epoch, exceptions, place->view->clock.now());
+Entered Breaker::enter_measured(BreakerPlace* place, std::uint64_t ref, std::uint64_t life,
+                                std::uint32_t epoch, int exceptions) noexcept {
+  return Entered(place, ref, life, epoch, exceptions, place->view->clock.now());
 }
 
 /// Also the first call of a thread, and of a forked child.
@@ -148,12 +150,15 @@ void Breaker::enter_slowly(BreakerPlace* place, Nanos deadline, Entered& out) no
   const shm::View& view = *place->view;
   const std::int64_t until = deadline > Nanos{0} ? view.clock.now() + deadline.count() : 0;
   const shm::BreakerCaller caller = place->takes_cells() ? place->prober() : place->caller();
-  const shm::BreakerEntry entry = shm::enter_breaker(view, place->breaker(), caller, until);
+  // relaxed: a number that carries its whole meaning.
+  const std::uint64_t ref = place->ref.load(std::memory_order_relaxed);
+  const shm::BreakerEntry entry =
+      shm::enter_breaker(view, BreakerPlace::unpacked(ref), caller, until);
   out.granted_ = entry.granted;
   if (entry.granted) {
     const bool measures = place->measures.load(std::memory_order_relaxed);
     const std::int64_t start = entry.now_ns != 0 ? entry.now_ns : measures ? view.clock.now() : 0;
-    return detail::EnterParts::fill(out.call_, *place, entry.call, measures ? start : 0);
+    return detail::EnterParts::fill(out.call_, *place, ref, entry.call, measures ? start : 0);
   }
   detail::EnterParts::fill(refusal, *record_, place, entry);
   if (entry.reason == Reason::Degraded) out.degraded_ = true;      // gone since it was found
@@ -161,9 +166,10 @@ void Breaker::enter_slowly(BreakerPlace* place, Nanos deadline, Entered& out) no
 
 namespace detail {
 
-void EnterParts::fill(Call& call, BreakerPlace& place, const shm::BreakerCall& granted,
-                      std::int64_t start_ns) noexcept {
+void EnterParts::fill(Call& call, BreakerPlace& place, std::uint64_t ref,
+                      const shm::BreakerCall& granted, std::int64_t start_ns) noexcept {
   call.place_ = &place;
+  call.ref_ = ref;
   call.life_ = process_life();
   call.epoch_ = granted.epoch;
   call.kind_ = static_cast<std::uint8_t>(granted.kind);
@@ -222,14 +228,14 @@ BreakerStatus Breaker::state() const noexcept {
     const bool grants = detail::grants_nowhere(record_->link, found.why);
     return grants ? BreakerStatus::Disabled : BreakerStatus::ForcedOpen;
   }
+  // Switched off in the configuration, whatever was steered: every call is granted.
+  if ((info.numbers.flags & rule::kBreakerSwitchedOff) != 0) return BreakerStatus::Disabled;
   if (!info.effective.ready) return static_cast<BreakerStatus>(info.word.state);
   switch (info.word.state) {
     case rule::BreakerState::Open:
     case rule::BreakerState::ForcedOpen: return BreakerStatus::HalfOpen;
     case rule::BreakerState::Disabled:
     case rule::BreakerState::MetricsOnly: return BreakerStatus::Closed;
-  // Switched off in the configuration, whatever was steered: every call is granted.
-  if ((info.numbers.flags & rule::kBreakerSwitchedOff) != 0) return BreakerStatus::Disabled;
     default: return static_cast<BreakerStatus>(info.word.state);
   }
 }
@@ -257,6 +263,7 @@ Call& Call::operator=(Call&& other) noexcept {
   end();
   detail::AskedBreaker::let_go(*this);
   place_ = other.place_;
+  ref_ = other.ref_;
   ticket_[0] = other.ticket_[0];
   ticket_[1] = other.ticket_[1];
   life_ = other.life_;
@@ -291,9 +298,7 @@ void Call::succeeded(std::optional<Nanos> took) noexcept {
     const std::uint64_t now = place_->life->load(std::memory_order_relaxed);
     const shm::QuickOutcome outcome{epoch_, start_ns_,
                                     took ? std::max<std::int64_t>(0, took->count()) : -1};
-    // relaxed: as in try_enter().
-    const std::uint64_t ref = place_->ref.load(std::memory_order_relaxed);
-    if (now == life_ && shm::finish_quickly(*place_->view, ref, place_->caller(now), outcome))
+    if (now == life_ && shm::finish_quickly(*place_->view, ref_, place_->caller(now), outcome))
         [[likely]] {
       kind_ = 0;
       said_ = true;
@@ -324,11 +329,11 @@ void Call::failed_by_exception(std::optional<Nanos> took) noexcept {
     kind_ = 0;
     return;
   }
-  failed(rule::deciding_class(own, built_in,
-                              [this](std::string_view name) {
-                                return shm::listed_class(*place_->view, place_->breaker(), name);
-                              }),
-         took);
+  const shm::BreakerRef ref = BreakerPlace::unpacked(ref_);
+  const auto listed = [&](std::string_view name) {
+    return shm::listed_class(*place_->view, ref, name);
+  };
+  failed(rule::deciding_class(own, built_in, listed), took);
 }
 void Call::report_value(const Outcome& outcome) noexcept {
   if (outcome.is_success()) succeeded();
@@ -348,8 +353,8 @@ void Call::report(std::uint8_t ended, std::string_view outcome_class, std::optio
     kind_ = 0;
     return;
   }
-  const shm::BreakerCaller caller = place_->caller();
-  const shm::BreakerRef ref = place_->breaker();
+  const shm::BreakerCaller caller = place_->reporter(ref_);
+  const shm::BreakerRef ref = BreakerPlace::unpacked(ref_);
   if (kind_ == 0) {
     if (said_) shm::count_breaker(view, caller.stripe, ref.index, shm::BreakerCounter::UsedTwice);
     return;

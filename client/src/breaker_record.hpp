@@ -20,9 +20,11 @@ struct BreakerPlace : NamedSpot {
   std::atomic<bool> measures{false};             ///< the settings need durations
   mutable shm::BreakerLocal local;
 
-  shm::BreakerRef breaker() const noexcept {
-    const std::uint64_t word = ref.load(std::memory_order_relaxed);
+  static shm::BreakerRef unpacked(std::uint64_t word) noexcept {
     return {static_cast<std::uint32_t>(word), static_cast<std::uint32_t>(word >> 32)};
+  }
+  shm::BreakerRef breaker() const noexcept {
+    return unpacked(ref.load(std::memory_order_relaxed));
   }
   /// `now`: process_life().
   [[gnu::always_inline]] shm::BreakerCaller caller(std::uint64_t now) const noexcept {
@@ -31,6 +33,13 @@ struct BreakerPlace : NamedSpot {
     return out;
   }
   shm::BreakerCaller caller() const noexcept { return caller(process_life()); }
+  /// Of one that tells how a call ended that was granted under `taken`. What the short ways keep is
+  /// of the ref that is asked now: one of before must not be kept in its place.
+  shm::BreakerCaller reporter(std::uint64_t taken) const noexcept {
+    shm::BreakerCaller out = caller();
+    if (!is_asked_now(taken)) out.local = nullptr;
+    return out;
+  }
   /// The same of one that is about to hold a cell.
   shm::BreakerCaller prober() const noexcept {
     const shm::BreakerCaller out = caller();

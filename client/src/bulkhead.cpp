@@ -27,6 +27,7 @@ Place& Place::operator=(Place&& other) noexcept {
   if (this == &other) return *this;
   if (held_) leave();
   spot_ = other.spot_;
+  ref_ = other.ref_;
   cell_value_ = other.cell_value_;
   start_ns_ = other.start_ns_;
   life_ = other.life_;
@@ -50,8 +51,7 @@ void Place::leave() noexcept {
   const std::uint64_t life = spot_->life->load(std::memory_order_relaxed);
   bool moved = false;
   if (place.cell_value == 0 || life != life_ ||
-      !shm::leave_quickly(*spot_->view, spot_->ref.load(std::memory_order_relaxed),
-                          spot_->caller(life), place, moved) ||
+      !shm::leave_quickly(*spot_->view, ref_, spot_->caller(life), place, moved) ||
       moved) [[unlikely]] {
     leave_slowly(place, moved);
   }
@@ -61,15 +61,17 @@ void Place::leave() noexcept {
   // Empty, or its parent's.
   if (place.cell_value == 0 || life_ != process_life()) return;
   if (!moved) {
-    moved = shm::leave_bulkhead(*spot_->view, spot_->bulkhead(), spot_->caller(), place) ==
-            shm::Left::Moved;
+    moved = shm::leave_bulkhead(*spot_->view, BulkheadSpot::unpacked(ref_), spot_->leaver(ref_),
+                                place) == shm::Left::Moved;
   }
   if (moved) detail::leave_in_successor(*spot_, place);
 }
 
-void EnterParts::fill(Place& place, BulkheadSpot& spot, const shm::PlaceTicket& granted) noexcept {
+void EnterParts::fill(Place& place, BulkheadSpot& spot, std::uint64_t ref,
+                      const shm::PlaceTicket& granted) noexcept {
   if (granted.cell_value == 0) return;
   place.spot_ = &spot;
+  place.ref_ = ref;
   place.cell_value_ = granted.cell_value;
   place.start_ns_ = granted.start_ns;
   place.life_ = process_life();
@@ -159,10 +161,10 @@ BulkheadSpot* Bulkhead::find(const PlaceAsk& ask, Placed& out) noexcept {
   return nullptr;
 }
 
-void Bulkhead::answer(BulkheadSpot& spot, const shm::BulkheadEntry& entry, Nanos waited,
-                      Placed& out) noexcept {
+void Bulkhead::answer(BulkheadSpot& spot, std::uint64_t ref, const shm::BulkheadEntry& entry,
+                      Nanos waited, Placed& out) noexcept {
   out.granted_ = entry.granted;
-  if (entry.granted) [[likely]] return EnterParts::fill(out.place_, spot, entry.place);
+  if (entry.granted) [[likely]] return EnterParts::fill(out.place_, spot, ref, entry.place);
   EnterParts::fill(out.refuse(), *record_, &spot, entry, waited.count());
   // One too many, given back while the memory was superseded.
   if (entry.place.cell_value != 0) detail::leave_in_successor(spot, entry.place);
@@ -197,10 +199,11 @@ Placed Bulkhead::watched(const PlaceAsk& ask) noexcept {
   return out;
 }
 
-inline Placed::Placed(BulkheadSpot* spot, std::uint64_t life,
+inline Placed::Placed(BulkheadSpot* spot, std::uint64_t ref, std::uint64_t life,
                       const shm::QuickPlace& taken) noexcept
     : granted_(true) {
   place_.spot_ = spot;
+  place_.ref_ = ref;
   place_.cell_value_ = taken.ticket.cell_value;
   place_.start_ns_ = taken.ticket.start_ns;
   place_.life_ = life;
@@ -222,21 +225,23 @@ BulkheadRefusal& Placed::refuse() noexcept {
 
 Placed Bulkhead::take() noexcept {
   BulkheadSpot* const spot = record_->at.load(std::memory_order_acquire);
-  if (spot == nullptr) [[unlikely]] return take_slowly();
+  // What is kept may be of these rules already, and of a ref of before them.
+  if (spot == nullptr || !spot->is_resolved()) [[unlikely]] return take_slowly();
   // relaxed, both: compared with the one that is kept; a number that carries its whole meaning. A
   // forked child has no row, and none where its life has no number yet.
   const std::uint64_t ref = spot->ref.load(std::memory_order_relaxed);
   const std::uint64_t life = spot->life->load(std::memory_order_relaxed);
   shm::QuickPlace taken;
   const shm::QuickTake how = shm::take_quickly(*spot->view, ref, spot->caller(life), taken);
-  if (how == shm::QuickTake::Taken) [[likely]] return Placed(spot, life, taken);
-  return how == shm::QuickTake::No ? take_slowly() : judge(*spot, taken);
+  if (how == shm::QuickTake::Taken) [[likely]] return Placed(spot, ref, life, taken);
+  return how == shm::QuickTake::No ? take_slowly() : judge(*spot, ref, taken);
 }
 
-[[gnu::noinline]] Placed Bulkhead::judge(BulkheadSpot& spot, shm::QuickPlace taken) noexcept {
+[[gnu::noinline]] Placed Bulkhead::judge(BulkheadSpot& spot, std::uint64_t ref,
+                                         shm::QuickPlace taken) noexcept {
   Placed out;
-  answer(spot, shm::entry_of(*spot.view, spot.bulkhead(), spot.caller(), taken,
-                             shm::QuickTake::Unsure), Nanos{0}, out);
+  answer(spot, ref, shm::entry_of(*spot.view, BulkheadSpot::unpacked(ref), spot.leaver(ref), taken,
+                                  shm::QuickTake::Unsure), Nanos{0}, out);
   return out;
 }
 
@@ -244,8 +249,11 @@ Placed Bulkhead::take() noexcept {
   Placed out;
   BulkheadSpot* const spot = find({.max_wait = Nanos{0}}, out);
   if (spot == nullptr) [[unlikely]] return out;
-  const auto said = shm::enter_bulkhead(*spot->view, spot->bulkhead(), spot->holder());
-  answer(*spot, said, Nanos{0}, out);
+  const auto holder = spot->holder();
+  // relaxed: a number that carries its whole meaning.
+  const std::uint64_t ref = spot->ref.load(std::memory_order_relaxed);
+  const auto said = shm::enter_bulkhead(*spot->view, BulkheadSpot::unpacked(ref), holder);
+  answer(*spot, ref, said, Nanos{0}, out);
   return out;
 }
 
@@ -276,7 +284,9 @@ Placed Bulkhead::wait_once(const PlaceAsk& ask) noexcept {
   caller.breaker = spot->row_caller();
   caller.places = &spot->local;
   shm::Entering entering;
-  entering.ask.bulkhead = spot->bulkhead();
+  // relaxed: a number that carries its whole meaning.
+  const std::uint64_t ref = spot->ref.load(std::memory_order_relaxed);
+  entering.ask.bulkhead = BulkheadSpot::unpacked(ref);
   entering.ask.max_wait_ns = ask.max_wait ? ask.max_wait->count() : shm::kWaitAsConfigured;
   if (ask.deadline > Nanos{0}) {
     entering.ask.deadline_ns = spot->view->clock.now() + ask.deadline.count();
@@ -286,7 +296,7 @@ Placed Bulkhead::wait_once(const PlaceAsk& ask) noexcept {
   answered.bulkhead.granted = answered.granted();
   if (!answered.granted()) answered.bulkhead.place = answered.owed.place;
   answered.bulkhead.reason = answered.reason;
-  answer(*spot, answered.bulkhead, Nanos{answered.waited_ns}, out);
+  answer(*spot, ref, answered.bulkhead, Nanos{answered.waited_ns}, out);
   return out;
 }
 
@@ -309,6 +319,7 @@ BulkheadUse Bulkhead::use() const noexcept {
     if (told) return *told;
   }
   shm::BulkheadInfo info;
+  if (found.spot != nullptr) found.spot->look_after();
   if (found.spot == nullptr ||
       !shm::read_bulkhead(*found.spot->view, found.spot->index(), info)) {
     return {};
@@ -319,7 +330,6 @@ BulkheadUse Bulkhead::use() const noexcept {
 namespace detail {
 
 void finish_entering(const shm::View& view, HoldKeeper* keeper, const shm::EnterCaller& caller,
-  if (found.spot != nullptr) found.spot->look_after();
                      shm::Entering& entering, shm::EnterAnswer& out) noexcept {
   shm::EnterStep step = shm::begin_enter(view, caller, entering, out);
   while (step == shm::EnterStep::Wait) {
@@ -330,10 +340,10 @@ void finish_entering(const shm::View& view, HoldKeeper* keeper, const shm::Enter
       return;
     }
     shm::wait_in_line(view, caller, entering);
+    if (keeper != nullptr) keeper->look(view);
     step = shm::resume_enter(view, caller, entering, out);
   }
 }
 
 }  // namespace detail
 }  // namespace cutwater
-    if (keeper != nullptr) keeper->look(view);

@@ -21,9 +21,11 @@ struct BulkheadSpot : NamedSpot {
   BulkheadSpot* next = nullptr;                  ///< set before it is published
   mutable shm::BulkheadLocal local;
 
-  shm::BulkheadRef bulkhead() const noexcept {
-    const std::uint64_t word = ref.load(std::memory_order_relaxed);
+  static shm::BulkheadRef unpacked(std::uint64_t word) noexcept {
     return {static_cast<std::uint32_t>(word), static_cast<std::uint32_t>(word >> 32)};
+  }
+  shm::BulkheadRef bulkhead() const noexcept {
+    return unpacked(ref.load(std::memory_order_relaxed));
   }
   /// `now`: process_life().
   [[gnu::always_inline]] shm::BulkheadCaller caller(std::uint64_t now) const noexcept {
@@ -34,6 +36,13 @@ struct BulkheadSpot : NamedSpot {
     return {out.row, out.generation, out.stripe, &local};
   }
   shm::BulkheadCaller caller() const noexcept { return caller(process_life()); }
+  /// Of one that gives back what it took under `taken`. What the short ways keep is of the ref that
+  /// is asked now: one of before must not be kept in its place.
+  shm::BulkheadCaller leaver(std::uint64_t taken) const noexcept {
+    shm::BulkheadCaller out = caller();
+    if (!is_asked_now(taken)) out.local = nullptr;
+    return out;
+  }
   /// Before a place is asked for or given back.
   void look_after() const noexcept {
     if (keeper != nullptr) [[unlikely]] keeper->look(*view);

@@ -236,9 +236,15 @@ void EnterParts::in_memory(const EnterAsk& ask, Found& found, Entry& out) noexce
   if (!answer.granted()) return;
   if (found.breaker != nullptr) {
     const bool measures = found.breaker->measures.load(std::memory_order_relaxed);
-    fill(out.call_, *found.breaker, answer.call, measures ? view.clock.now() : 0);
+    const shm::BreakerRef asked = entering.ask.breaker;
+    fill(out.call_, *found.breaker, shm::pack_ref(asked.index, asked.incarnation), answer.call,
+         measures ? view.clock.now() : 0);
   }
-  if (found.bulkhead != nullptr) fill(out.place_, *found.bulkhead, answer.place);
+  if (found.bulkhead != nullptr) {
+    const shm::BulkheadRef asked = entering.ask.bulkhead;
+    fill(out.place_, *found.bulkhead, shm::pack_ref(asked.index, asked.incarnation),
+         answer.place);
+  }
 }
 
 // ---- without a daemon ---------------------------------------------------------------------------

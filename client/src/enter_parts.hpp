@@ -27,9 +27,11 @@ struct EnterParts {
   static BulkheadRecord& record(const Bulkhead& bulkhead) noexcept { return *bulkhead.record_; }
 
   /// A granted call; `start_ns`: a reading of the clock of the grant, 0 = none was needed.
-  static void fill(Call& call, BreakerPlace& place, const shm::BreakerCall& granted,
-                   std::int64_t start_ns) noexcept;
-  static void fill(Place& place, BulkheadSpot& spot, const shm::PlaceTicket& granted) noexcept;
+  /// `ref`, both: of what was asked at that spot.
+  static void fill(Call& call, BreakerPlace& place, std::uint64_t ref,
+                   const shm::BreakerCall& granted, std::int64_t start_ns) noexcept;
+  static void fill(Place& place, BulkheadSpot& spot, std::uint64_t ref,
+                   const shm::PlaceTicket& granted) noexcept;
   static void fill(BreakerRefusal& refusal, const BreakerRecord& record, const BreakerPlace* place,
                    const shm::BreakerEntry& said) noexcept;
   static void fill(BulkheadRefusal& refusal, const BulkheadRecord& record,
@@ -84,8 +86,8 @@ inline bool is_left(const shm::View& view) noexcept {
   return (view.current() & shm::kCurrentSupersededBit) != 0;
 }
 /// Asks `entering` to its end, asleep while it waits. Reason::Degraded when the memory is left
-/// meanwhile: to be asked again in the next one. `keeper`: of a memory without a daemon, which looks
-/// each time it wakes.
+/// meanwhile: to be asked again in the next one. `keeper`: of a memory without a daemon, which
+/// looks each time somebody wakes.
 void finish_entering(const shm::View& view, HoldKeeper* keeper, const shm::EnterCaller& caller,
                      shm::Entering& entering, shm::EnterAnswer& out) noexcept;
 

@@ -58,6 +58,15 @@ struct NamedSpot {
   std::uint32_t index() const noexcept {
     return static_cast<std::uint32_t>(ref.load(std::memory_order_relaxed));
   }
+  /// False: the rules changed, and the name is to be resolved anew before it is entered.
+  [[gnu::always_inline]] bool is_resolved() const noexcept {
+    // acquire: pairs with the release in resolve(); whoever finds these rules finds its ref.
+    return seen_current.load(std::memory_order_acquire) == view->current();
+  }
+  /// What was taken under this ref is of where the name is asked now.
+  bool is_asked_now(std::uint64_t taken) const noexcept {
+    return is_resolved() && ref.load(std::memory_order_relaxed) == taken;
+  }
   /// The row of this process, none in a forked child that has not needed one yet, and the calling
   /// thread's counters. `now`: process_life().
   [[gnu::always_inline]] shm::BreakerCaller row_caller(std::uint64_t now) const noexcept {

@@ -148,6 +148,7 @@ class CUTWATER_EXPORT Call {
   void report_value(const Outcome& outcome) noexcept;
 
   detail::BreakerPlace* place_ = nullptr;
+  std::uint64_t ref_ = 0;            // who granted it: the name may have moved since
   std::uint64_t ticket_[2] = {};     // without a place: [0] is an AskedCall, or 0
   std::uint64_t life_ = 0;           // process_life() of the grant
   std::int64_t start_ns_ = 0;
@@ -188,8 +189,8 @@ class CUTWATER_EXPORT Entered {
   friend struct detail::EnterParts;
   static const BreakerRefusal& none() noexcept;
   /// Granted by a closed breaker.
-  Entered(detail::BreakerPlace* place, std::uint64_t life, std::uint32_t epoch, int exceptions,
-          std::int64_t start_ns) noexcept;
+  Entered(detail::BreakerPlace* place, std::uint64_t ref, std::uint64_t life, std::uint32_t epoch,
+          int exceptions, std::int64_t start_ns) noexcept;
   bool granted_ = false;
   bool degraded_ = false;
   bool refused_ = false;             // there is a refusal_: most calls are granted without one
@@ -252,8 +253,8 @@ class CUTWATER_EXPORT Breaker {
   explicit Breaker(detail::BreakerRecord* record) noexcept : record_(record) {}
   Entered enter_slowly(Nanos deadline) noexcept;
   void enter_slowly(detail::BreakerPlace* place, Nanos deadline, Entered& out) noexcept;
-  Entered enter_measured(detail::BreakerPlace* place, std::uint64_t life, std::uint32_t epoch,
-                         int exceptions) noexcept;
+  Entered enter_measured(detail::BreakerPlace* place, std::uint64_t ref, std::uint64_t life,
+                         std::uint32_t epoch, int exceptions) noexcept;
 
   template <class Fn, class Judge>
   auto run_tested(Fn&& fn, Judge judge) -> Ran<std::invoke_result_t<Fn>, BreakerRefusal> {

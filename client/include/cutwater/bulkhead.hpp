@@ -124,6 +124,7 @@ class CUTWATER_EXPORT Place {
   friend struct detail::EnterParts;
   void leave_slowly(shm::PlaceTicket place, bool moved) noexcept;
   detail::BulkheadSpot* spot_ = nullptr;
+  std::uint64_t ref_ = 0;            // whose cell it is: the name may have moved since
   std::uint64_t cell_value_ = 0;
   std::int64_t start_ns_ = 0;
   std::uint64_t life_ = 0;           // process_life() of the grant
@@ -162,7 +163,8 @@ class CUTWATER_EXPORT Placed {
   static const BulkheadRefusal& none() noexcept;
   BulkheadRefusal& refuse() noexcept;
   /// A place just taken.
-  Placed(detail::BulkheadSpot* spot, std::uint64_t life, const shm::QuickPlace& taken) noexcept;
+  Placed(detail::BulkheadSpot* spot, std::uint64_t ref, std::uint64_t life,
+         const shm::QuickPlace& taken) noexcept;
   bool granted_ = false;
   bool degraded_ = false;
   bool refused_ = false;             // there is a refusal_: most are granted without one
@@ -234,10 +236,11 @@ class CUTWATER_EXPORT Bulkhead {
   Placed wait_for(const PlaceAsk& ask) noexcept;
   Placed wait_once(const PlaceAsk& ask) noexcept;
   Placed take_slowly() noexcept;
-  Placed judge(detail::BulkheadSpot& spot, shm::QuickPlace taken) noexcept;
+  Placed judge(detail::BulkheadSpot& spot, std::uint64_t ref, shm::QuickPlace taken) noexcept;
   Placed watched(const PlaceAsk& ask) noexcept;
-  void answer(detail::BulkheadSpot& spot, const shm::BulkheadEntry& entry, Nanos waited,
-              Placed& out) noexcept;
+  /// `ref`: of what was asked at that spot.
+  void answer(detail::BulkheadSpot& spot, std::uint64_t ref, const shm::BulkheadEntry& entry,
+              Nanos waited, Placed& out) noexcept;
 
   detail::BulkheadRecord* record_;
 };
