@@ -44,6 +44,7 @@ Exit print_done(const Settings& settings, const wire::SteerAnswer& answer,
   if (answer.act != 0) document.set("act", answer.act);
   if (const char* saved = saved_word(answer.saved)) document.set("saved", saved);
   std::string text = answer.text.empty() ? done : escape_lines(answer.text);
+  while (text.ends_with('\n')) text.pop_back();
   if (answer.act != 0) {
     const std::string id = std::to_string(answer.act);
     text += "\nact " + id + ": `cutwaterctl journal undo " + id + "` ends it";

@@ -67,7 +67,12 @@ std::string BreakerRefusal::text() const {
     story.since_ns = 0;
   }
   const std::int64_t wait = retry_after_ == kNever ? -1 : retry_after_.count();
-  return rule::refusal_text(info.numbers, story, wait, hint_);
+  std::string text = rule::refusal_text(info.numbers, story, wait, hint_);
+  const std::string_view own = info.name;                // a pattern's, which answers for the rest
+  if (!process_ && own != breaker_name() && own.find('*') != std::string_view::npos) {
+    text += "; this state is shared by names beyond max-instances of '" + std::string(own) + "'";
+  }
+  return text;
 }
 
 const BreakerRefusal& Entered::none() noexcept {

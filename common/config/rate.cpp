@@ -57,6 +57,12 @@ Result<Rate> checked(Rate rate, std::string_view written) {
   return rate;   // 1 per 3660d is the slowest by the bounds of count and period
 }
 
+/// Units that are no fixed time.
+bool is_calendar_word(std::string_view word) {
+  const std::string_view singular = word.ends_with('s') ? word.substr(0, word.size() - 1) : word;
+  return singular == "month" || singular == "year" || singular == "week";
+}
+
 /// The count of a rate, which `r` may follow (10r/s).
 Result<std::uint64_t> rate_count(std::string_view text) {
   if (text.size() > 1 && text.ends_with('r')) text.remove_suffix(1);
@@ -104,6 +110,14 @@ Result<Rate> parse_rate(std::string_view count, std::string_view period) {
   auto permits = rate_count(count);
   if (!permits) return permits.error();
   if (*permits == 0) return zero();
+  const bool no_unit = scan_digits(period).length == 0 && unit_of(period).empty() &&
+                       period.find_first_of("-P") != 0 && !is_calendar_word(period);
+  if (no_unit) {
+    const std::string number = std::to_string(*permits);
+    return refusal(in_quotes(std::string(count) + "/" + std::string(period)) +
+                   " has no known period; write " + number + "/s, " + number + "/m, " + number +
+                   "/h or " + number + "/d");
+  }
   auto ns = parse_period(period);
   if (!ns) return ns.error();
   return checked({.count = *permits, .period_ns = *ns},
@@ -116,8 +130,7 @@ Result<std::uint64_t> parse_period(std::string_view text) {
   std::string_view word = text.substr(digits.length);
   const bool spaced = word.starts_with(' ');
   word = trimmed(word);
-  const std::string_view singular = word.ends_with('s') ? word.substr(0, word.size() - 1) : word;
-  if (singular == "month" || singular == "year" || singular == "week") {
+  if (is_calendar_word(word)) {
     return refusal(in_quotes(text) +
                    " has no fixed length in seconds; write days, such as 7d or 30d");
   }

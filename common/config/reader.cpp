@@ -2,6 +2,7 @@
 #include "config/reader.hpp"
 
 #include <algorithm>
+#include <span>
 
 #include "base/nearest.hpp"
 #include "config/value.hpp"
@@ -108,10 +109,32 @@ std::vector<Reader::Child> Reader::children(NodeIndex index, std::string_view bl
   return found;
 }
 
+namespace {
+
+/// The only key that goes on where this word ends: `max-wait` for max-wait-duration. Empty: none,
+/// or several.
+std::string_view longer_key(const std::string& word, std::span<const std::string_view> known) {
+  std::string_view found;
+  for (const std::string_view key : known) {
+    if (word.empty() || !key.starts_with(word + "-")) continue;
+    if (!found.empty()) return {};
+    found = key;
+  }
+  return found;
+}
+
+}  // namespace
+
 void Reader::check_unknown(std::string_view written, std::string_view block,
                            const std::string& path, const Place& place) {
   const auto known = children_of(block);
-  const std::string_view near = nearest(kebab(written), known);
+  constexpr std::size_t kSlip = 2;   // edits of a typing mistake; a word left out are more
+  const std::string word = kebab(written);
+  std::string_view near = nearest(word, known);
+  const bool slip = !near.empty() && edit_distance(word, near) <= kSlip;
+  if (const std::string_view longer = longer_key(word, known); !slip && !longer.empty()) {
+    near = longer;
+  }
   std::string text = "unknown key; ";
   if (!near.empty()) {
     fail(place, path, text + "did you mean '" + std::string(near) + "'?");

@@ -75,12 +75,18 @@ struct Unit {
   const char* word;
 };
 constexpr Unit kUnits[] = {{1'000'000'000, " s"}, {1'000'000, " ms"}, {1'000, " us"}};
+constexpr Unit kDay{86'400'000'000'000, " d"};
+/// From ten days on nobody counts seconds.
+constexpr std::int64_t kManyDaysNs = 864'000'000'000'000;
 
 }  // namespace
 
 std::string duration_text(std::int64_t ns) {
   if (ns < 0) ns = 0;
   const auto value = static_cast<std::uint64_t>(ns);
+  if (ns >= kManyDaysNs) {
+    return decimal(value / kDay.ns, value % kDay.ns * 100 / kDay.ns, 2) + kDay.word;
+  }
   for (const Unit& unit : kUnits) {
     if (value < unit.ns) continue;
     return decimal(value / unit.ns, value % unit.ns * 100 / unit.ns, 2) + unit.word;
@@ -89,6 +95,11 @@ std::string duration_text(std::int64_t ns) {
 }
 
 std::string wait_text(std::int64_t ns) {
+  if (ns >= kManyDaysNs) {
+    const auto hundredth = static_cast<std::int64_t>(kDay.ns / 100);
+    const std::int64_t up = (hundredth - ns % hundredth) % hundredth;
+    return duration_text(ns > INT64_MAX - up ? ns : ns + up);
+  }
   for (const Unit& unit : kUnits) {
     const auto hundredth = static_cast<std::int64_t>(unit.ns / 100);
     if (ns < static_cast<std::int64_t>(unit.ns)) continue;

@@ -96,7 +96,8 @@ std::string Acts::shared_text(const std::string& breaker, shm::BreakerRef own) c
   shm::BreakerInfo info;
   static_cast<void>(shm::read_breaker(memory_->view(), own.index, info));
   return fmt::format("'{}' has no breaker of its own: all max-instances of '{}' are in use, and "
-                     "the rest share one; raise max-instances, or steer '{}' for all of them",
+                     "the rest share one; raise max-instances, or steer '{}' for all names that "
+                     "share it",
                      breaker, info.name, info.name);
 }
 

@@ -61,7 +61,8 @@ TEST(BreakerPattern, ItsOwnBreakerIsSteeredByItsName) {
       instance.tool({"breaker", "force-open", "bank-*", "--for", "1h", "--note", "bank is down"});
   EXPECT_EQ(forced.code, 0) << forced.err;
   EXPECT_EQ(state(), "FORCED_OPEN");
-  EXPECT_FALSE(rest.try_enter());
+  EXPECT_TRUE(has(rest.try_enter().refusal().text(),
+                  "; this state is shared by names beyond max-instances of 'bank-*'"));
   EXPECT_TRUE(first.try_enter());
   EXPECT_TRUE(has(instance.tool({"journal", "list"}).out, "breaker bank-*"));
   EXPECT_EQ(instance.tool({"breaker", "disable", "bank-*", "--for", "1h"}).code, 0);
@@ -92,7 +93,7 @@ TEST(BreakerPattern, AnActOnANameNobodyUsedMakesItsBreakerAndComesBackWithIt) {
   EXPECT_NE(beyond.code, 0);
   EXPECT_TRUE(has(beyond.err, "'bank-y' has no breaker of its own: all max-instances of 'bank-*' "
                               "are in use, and the rest share one; raise max-instances, or steer "
-                              "'bank-*' for all of them")) << beyond.err;
+                              "'bank-*' for all names that share it")) << beyond.err;
   EXPECT_TRUE(client.breaker("bank-y").value().try_enter());
 
   // The pattern goes, daemons come and go, and it comes back: so does what was said by hand.

@@ -76,6 +76,22 @@ TEST(ConfigCheck, APatternOfTwentyFitsTheDefaultCapacityAndOneOfSixtyFourDoesNot
   EXPECT_NE(beyond.out.find("max-instances"), std::string::npos) << beyond.out;
 }
 
+TEST(ConfigCheck, SuggestsTheKeyThatGoesOnAndWhatARateIs) {
+  ScratchPlace place;
+
+  const ProgramRun run = check(place,
+                               "breakers: { b: { wait-duration: 5s } }\n"
+                               "bulkheads: { g: { max-wait: 5s } }\n"
+                               "limits: { api: { rate: 5/x } }\n");
+
+  EXPECT_EQ(run.code, 4);
+  for (const char* part : {"did you mean 'wait-duration-in-open-state'?",
+                           "did you mean 'max-wait-duration'?",
+                           "\"5/x\" has no known period; write 5/s, 5/m, 5/h or 5/d"}) {
+    EXPECT_NE(run.out.find(part), std::string::npos) << part << "\n" << run.out;
+  }
+}
+
 TEST(ConfigCheck, SaysTheSameAsTheDaemon) {
   ScratchPlace place;
   const ProgramRun tool = check(place, "limits: { api: { rat: 10/s }, b: { rate: 1/x } }\n");
@@ -104,6 +120,7 @@ TEST(ConfigCheck, RefusesAFileThatIsNotThere) {
 TEST(ConfigReload, TakesOverAGoodFile) {
   Instance instance("limits: { api: { rate: 10/s } }\n");
   instance.place().write_config("limits: { api: { rate: 20/s }, sms: { rate: 1/s } }\n");
+  EXPECT_FALSE(instance.tool({"config", "reload", "--dry"}).out.ends_with("\n\n"));
 
   const ProgramRun run = instance.tool({"config", "reload"});
 

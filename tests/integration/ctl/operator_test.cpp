@@ -84,7 +84,8 @@ TEST(ConfigDiff, OfTheDaemonsOwnFileSaysWhatAReloadRefuses) {
 TEST(ConfigDiff, SaysWhatItsLettersMean) {
   Instance instance(kYaml);
   const std::string other = instance.place().path() + "/other.yaml";
-  test::write_file(other, "capacity: { keys: 1024, limits: 128 }\nlimits: { api: { rate: 1/s } }\n");
+  test::write_file(other,
+                   "capacity: { keys: 1024, limits: 128 }\nlimits: { api: { rate: 1/s } }\n");
 
   const ProgramRun run = instance.tool({"config", "diff", other});
 

@@ -123,6 +123,9 @@ TEST(BreakerText, DurationsAndRatios) {
   EXPECT_EQ(wait_text(1'999'999'999), "2 s");
   EXPECT_EQ(wait_text(11'800 * kMs), "11.8 s");
   EXPECT_EQ(wait_text(999'999'999), "1 s");
+  EXPECT_EQ(duration_text(97'410'080'110 * kMs), "1127.43 d");
+  EXPECT_EQ(wait_text(97'410'080'110 * kMs), "1127.44 d");
+  EXPECT_EQ(wait_text(INT64_MAX), duration_text(INT64_MAX)) << "no overflow";
   EXPECT_EQ(wait_text(2'000'000'001), "2 s");
   EXPECT_EQ(wait_text(1), "1 ns");
   EXPECT_EQ(percent_text(333'333), "33.3333 %");
