@@ -45,8 +45,8 @@ struct Diff {
   std::uint64_t hash_after = 0;
 
   bool empty() const noexcept { return changes.empty(); }
-  /// For people: a line for each change, what its letter means, the words of each limit below its name, and a last line
-  /// that says whether a reload takes it over.
+  /// For people: a line for each change, what the letters mean, the words of each limit below its
+  /// name, and a last line that says whether a reload takes it over.
   std::string text() const;
 };
 
