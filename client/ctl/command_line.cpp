@@ -60,7 +60,8 @@ void add_limit_acts(CLI::App& limit, Line& line) {
       command(limit, line, "override", "Give a key a rate of its own",
               [&] { return run_limit_override(line.settings, line.act, line.override_act); }),
       line);
-  own.add_option("--rate", line.override_act.rate, "such as 100/s; replaces all windows")->type_name("RATE");
+  own.add_option("--rate", line.override_act.rate, "such as 100/s; replaces all windows")
+      ->type_name("RATE");
   own.add_option("--burst", line.override_act.burst, "default: the rate's count")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{kMaxCost}))
       ->type_name("TOKENS");
