@@ -111,7 +111,9 @@ Mapping look_for_mapping(std::uint32_t pid, std::uint64_t device, std::uint64_t 
   for (std::size_t total = 0; total < kMaxMapsBytes;) {
     const ssize_t n = ::read(fd.get(), piece, sizeof piece);
     if (n < 0) return Mapping::Unreadable;
-    if (n == 0) return Mapping::Gone;
+    // A process whose main thread has ended lists nothing, though its other threads run on: then
+    // nothing is known.
+    if (n == 0) return total == 0 ? Mapping::Unreadable : Mapping::Gone;
     total += static_cast<std::size_t>(n);
     if (text.size() > overlap) text.erase(0, text.size() - overlap);
     text.append(piece, static_cast<std::size_t>(n));

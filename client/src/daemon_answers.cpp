@@ -100,7 +100,7 @@ Result<detail::LimitState*> DaemonLink::limit(Client::Core& head, std::string_vi
     const AskEnd end = ask_resolve(*place.socket, wire::NameKind::Limit, name, told,
                                    boottime_ns() + settings_.ask_timeout.count());
     if (end == AskEnd::Answered) {
-      on_answered();
+      on_answered(*place.socket);
       if (told.code != 0) return unknown_name(wire::NameKind::Limit, name, told);
       limit = told_of(told.settings);
     } else if (end == AskEnd::Failed) {
@@ -132,7 +132,7 @@ Result<void> DaemonLink::resolve(wire::NameKind kind, std::string_view name) {
     on_unanswered(end, *place.socket);
     return {};
   }
-  on_answered();
+  on_answered(*place.socket);
   if (told.code != 0) return unknown_name(kind, name, told);
   return {};
 }

@@ -249,10 +249,11 @@ bool DaemonLink::is_record(std::string_view name, const void* owner) const noexc
 
 // ---- states and lines ---------------------------------------------------------------------------
 
-void DaemonLink::on_answered() noexcept {
+void DaemonLink::on_answered(AskSocket& socket) noexcept {
   if (way_.load(std::memory_order_relaxed) == ClientWay::Absent) {
     change_to(ClientWay::Socket, asking_why_);
   }
+  if (!asked_calls_.all_of(socket)) asked_calls_.present(socket, ask_deadline_ns());
 }
 
 void DaemonLink::on_unanswered(AskEnd end, AskSocket& socket) noexcept {

@@ -92,8 +92,9 @@ class DaemonLink {
   std::int64_t ask_deadline_ns() const noexcept;
   void count_degraded() noexcept { degraded_.fetch_add(1, std::memory_order_relaxed); }
 
-  /// An ask over the socket was answered, or was not and why.
-  void on_answered() noexcept;
+  /// An ask over the socket was answered, whatever was asked: calls and places of a former session
+  /// are presented now. Or it was not, and why.
+  void on_answered(AskSocket& socket) noexcept;
   void on_unanswered(AskEnd end, AskSocket& socket) noexcept;
 
   /// The rules of a mapped memory were read anew. Of another daemon than before: the row is offered

@@ -140,7 +140,7 @@ AskEnd AllElsewhere::over_socket(std::span<const LimitAsk> asks, bool charge, Da
     link.on_unanswered(end, socket);
     return end;
   }
-  link.on_answered();
+  link.on_answered(socket);
   if (end == AskEnd::Failed) {
     answer_degraded(LimitOf::state(asks[0].limit), out.verdict_.data());
     return AskEnd::Answered;

@@ -80,8 +80,7 @@ void AskedCalls::remove(AskedCall* call) noexcept {
 }
 
 void AskedCalls::present(AskSocket& socket, std::int64_t deadline_ns) noexcept {
-  // relaxed: a hint; the lock orders what it is about.
-  if (session_.load(std::memory_order_relaxed) == socket.session_number()) return;
+  if (all_of(socket)) return;
   const Guard guard(*this);
   try {
     while (present_some(socket, deadline_ns)) {}

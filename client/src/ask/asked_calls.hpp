@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // AskedCall: what a Call or a Place over the socket holds: its ticket. AskedCalls: all of one
 // Client that are under way, so that the tickets can be presented when the daemon is another one
-// (or the session was lost): whoever asks or reports next over the new session presents them, once
-// for all.
+// (or the session was lost): whoever is answered first over the new session, whatever he asked,
+// presents them, once for all; who asks a breaker or a bulkhead does it before he asks.
 // What the daemon says is gone ends without a word, counted.
 //
 // Presenting is done within one ask's time limit; other threads wait for it as long. When it fails,
@@ -45,6 +45,11 @@ class AskedCalls {
   /// Its Call or Place has ended.
   void remove(AskedCall* call) noexcept;
 
+  /// True when nothing is to be presented there. A look; costs nothing.
+  bool all_of(const AskSocket& socket) const noexcept {
+    // relaxed: a hint; the lock orders what it is about.
+    return session_.load(std::memory_order_relaxed) == socket.session_number();
+  }
   /// Presents what belongs to another session than the socket's present one. Costs one look when
   /// there is nothing to do.
   void present(AskSocket& socket, std::int64_t deadline_ns) noexcept;

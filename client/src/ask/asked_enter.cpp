@@ -67,7 +67,7 @@ bool EnterParts::over_socket(const EnterAsk& ask, Entry& out) noexcept {
     const AskEnd end =
         client::ask_admission(*place.socket, asked, told, usual + patience.count());
     if (end == AskEnd::Answered) {
-      link->on_answered();
+      link->on_answered(*place.socket);
       // One of the names is gone; which one each part says when it is asked alone.
       if (told.admission.is_error()) return false;
       fill(out, ask, *link, sent, told);

@@ -35,7 +35,7 @@ bool converse(Record& record, Found<typename Record::SpotType>& found, Nanos pat
     link.asked_calls().present(*found.socket, usual);
     const client::AskEnd end = question(*found.socket, usual + patience.count());
     if (end == client::AskEnd::Answered) {
-      link.on_answered();
+      link.on_answered(*found.socket);
       return true;
     }
     if (end == client::AskEnd::Failed) break;

@@ -49,7 +49,7 @@ AskEnd ask_socket(AskSocket& socket, LimitState& state, std::string_view key,
                                            deadline_of(link));
   if (end == AskEnd::Failed) answer_degraded(state, out.data());
   if (end == AskEnd::Answered || end == AskEnd::Failed) {
-    link.on_answered();
+    link.on_answered(socket);
     return AskEnd::Answered;
   }
   link.on_unanswered(end, socket);
@@ -161,7 +161,8 @@ void batch_elsewhere(LimitState& state, std::span<const std::string_view> keys,
       const AskEnd end = client::ask_decisions(*place.socket, state, keys, {.cost = cost}, out,
                                                done, deadline);
       answered = end == AskEnd::Answered;
-      if (answered) link.on_answered(); else link.on_unanswered(end, *place.socket);
+      if (answered) link.on_answered(*place.socket);
+      else link.on_unanswered(end, *place.socket);
       if (!answered) continue;
     } else {
       link.answer_absent(state, keys[0], {.cost = cost}, AskKind::Now, out[0]);
@@ -226,6 +227,7 @@ Result<std::uint64_t> refund_elsewhere(LimitState& state, Decision& decision) no
     return Error{Errc::Timeout, "the daemon did not answer; whether the tokens came back is not "
                                 "known"};
   }
+  state.link->on_answered(*place.socket);
   auto result = told(answer, data);
   if (result || result.error().code() == Errc::AlreadyUsed) data.receipt = Receipt::None;
   return result;

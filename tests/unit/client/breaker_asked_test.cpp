@@ -152,6 +152,34 @@ TEST_F(BreakerAsked, AfterARestartTheCallsUnderWayArePresentedOnce) {
   EXPECT_EQ(client.status().unreported, 0U);
 }
 
+// Whatever a client says first to another daemon, what it holds is presented: it may say no more.
+TEST_F(BreakerAsked, AfterARestartAnySingleAskPresents) {
+  daemon.probes = true;
+  const std::vector<std::pair<const char*, std::function<void(Client&, Breaker&)>>> asks = {
+      {"acquire", [](Client& c, Breaker&) { c.limit("api").value().try_acquire("k"); }},
+      {"peek", [](Client& c, Breaker&) { c.limit("api").value().peek("k"); }},
+      {"resolve", [](Client& c, Breaker&) { static_cast<void>(c.breaker("unknown")); }},
+      {"state", [](Client&, Breaker& b) { static_cast<void>(b.state()); }},
+      {"would_enter", [](Client&, Breaker& b) { static_cast<void>(b.would_enter()); }},
+      {"explain", [](Client&, Breaker& b) { static_cast<void>(b.explain()); }},
+  };
+  for (const auto& [name, ask] : asks) {
+    SCOPED_TRACE(name);
+    Client client = open(options());
+    ask_once(client);
+    Breaker fraud = client.breaker("fraud").value();
+    auto held = fraud.try_enter();
+    ASSERT_TRUE(held);
+    const std::uint64_t before = daemon.presented;
+    daemon.stop();
+    daemon.start();
+    // The first may only find that the connection is gone.
+    ask(client, fraud);
+    for (int i = 0; i < 3 && daemon.presented == before; ++i) ask(client, fraud);
+    EXPECT_EQ(daemon.presented, before + 1);
+  }
+}
+
 TEST_F(BreakerAsked, AReportAloneFindsTheNewDaemonToo) {
   Client client = open(options());
   Breaker fraud = client.breaker("fraud").value();
