@@ -45,7 +45,9 @@ bool Place::holds() const noexcept { return held_ && life_ == process_life(); }
 void Place::leave() noexcept {
   held_ = false;
   if (spot_ == nullptr) [[unlikely]] return EnterParts::leave_asked(*this);
-  spot_->look_after();
+  // One that is timed by the kernel's tick was not its thread's first in that tick, and has no
+  // max-hold: another one looked.
+  if (!coarse_) spot_->look_after();
   const shm::PlaceTicket place{cell_value_, start_ns_, cell_, coarse_};
   // relaxed, both: numbers that carry their whole meaning.
   const std::uint64_t life = spot_->life->load(std::memory_order_relaxed);
