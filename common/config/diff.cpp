@@ -91,12 +91,13 @@ namespace {
 /// What the letters in front mean, of those that occur.
 std::string legend(const std::vector<Change>& changes) {
   std::string out;
-  for (const auto& [letter, words] :
-       {std::pair{'L', "L: live, taken over by a reload"},
-        std::pair{'C', "C: capacity, taken over by a reload up to what was reserved at start"},
-        std::pair{'S', "S: read at start, needs a restart"}}) {
-    const bool occurs = std::any_of(changes.begin(), changes.end(),
-                                    [&](const Change& change) { return change.reload == letter; });
+  for (const std::string_view words :
+       {"L: live, taken over by a reload",
+        "C: capacity, taken over by a reload up to what was reserved at start",
+        "S: read at start, needs a restart"}) {
+    const bool occurs = std::any_of(changes.begin(), changes.end(), [&](const Change& change) {
+      return change.reload == words.front();
+    });
     if (occurs) out += (out.empty() ? "(" : "; ") + std::string(words);
   }
   return out + ")\n";
