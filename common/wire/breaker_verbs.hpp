@@ -11,5 +11,9 @@ inline constexpr std::string_view kVerbBreakerDisable = "breaker.disable";      
 inline constexpr std::string_view kVerbBreakerMetricsOnly = "breaker.metrics-only";
 inline constexpr std::string_view kVerbBreakerAuto = "breaker.auto";    ///< ends one of these
 inline constexpr std::string_view kVerbBreakerReset = "breaker.reset";  ///< CLOSED and empty
+/// {to: text}: OPEN, HALF_OPEN or CLOSED; for_ns: the wait of OPEN, 0 = as configured. What a
+/// program asks for (Breaker::transition_to): no note, and not in the journal, as these states do
+/// not last.
+inline constexpr std::string_view kVerbBreakerTransition = "breaker.transition";
 
 }  // namespace cutwater::wire

@@ -28,7 +28,7 @@
 #include "memory.hpp"
 #include "rule/limit_settings.hpp"
 #include "running.hpp"
-#include "shm/breaker/breaker.hpp"
+#include "shm/breaker/transition.hpp"
 #include "wire/message.hpp"
 
 namespace cutwater::server {
@@ -88,6 +88,10 @@ class Acts {
     std::uint64_t for_ns = 0;
   };
   void steer_breaker(const BreakerAct& act, Done done);
+  /// To OPEN, HALF_OPEN or CLOSED, from where it decides by itself on; an act that held the breaker
+  /// ends. Not journalled: the state does not last either.
+  void transition_breaker(const std::string& breaker, const shm::TransitionAsk& to,
+                          const std::string& who, Done done);
   /// After a publication, and once a second: acts about breakers that began anew (another boot, a
   /// block that came back) are put in force, for the time that is left; acts whose breaker was
   /// moved on by somebody else end.
@@ -119,7 +123,6 @@ class Acts {
   void write_anew();
   void end_act(const Act& act, const std::string& who, Done done);
   void end_breaker_act(const Act& act, const std::string& who, Done done);
-  std::string shared_text(const std::string& breaker, shm::BreakerRef own) const;
   std::string off_text(shm::BreakerRef ref) const;
   std::string shadow_text(const Act& act) const;
   void end_shadow(const Act& by, Done done);

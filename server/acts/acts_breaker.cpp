@@ -65,7 +65,10 @@ std::string span_text(std::uint64_t for_ns) {
 void Acts::steer_breaker(const BreakerAct& act, Done done) {
   // Of a pattern it is made now, so that its first caller finds it as it was told to be.
   const shm::ResolvedBreaker found = shm::resolve_breaker(memory_->view(), act.breaker, {});
-  if (found.shared) return done({wire::kSteerNoRoom, shared_text(act.breaker, found.ref)});
+  if (found.shared) {
+    return done({wire::kSteerNoRoom,
+                 shm::shared_breaker_text(memory_->view(), act.breaker, found.ref)});
+  }
   const shm::BreakerRef ref = found.ref;
   if (ref.index == shm::kNoLine) {
     const auto row = rows::breaker_row(memory_->view(), act.breaker);
@@ -89,16 +92,6 @@ std::string Acts::off_text(shm::BreakerRef ref) const {
   return fmt::format(
       "; NO EFFECT now: {} is false, every call is granted; set it to true and reload",
       all ? "instance.enabled" : "enabled of this breaker");
-}
-
-/// Why an act on a name that shares its pattern's own breaker is none.
-std::string Acts::shared_text(const std::string& breaker, shm::BreakerRef own) const {
-  shm::BreakerInfo info;
-  static_cast<void>(shm::read_breaker(memory_->view(), own.index, info));
-  return fmt::format("'{}' has no breaker of its own: all max-instances of '{}' are in use, and "
-                     "the rest share one; raise max-instances, or steer '{}' for all names that "
-                     "share it",
-                     breaker, info.name, info.name);
 }
 
 void Acts::hold_breaker(const BreakerAct& by, shm::BreakerRef ref, Done done) {
@@ -161,6 +154,25 @@ void Acts::free_breaker(const BreakerAct& by, shm::BreakerRef ref, Done done) {
   if (steered == shm::Steered::Done || !by.note.empty()) entries.push_back(moment_of(by));
   if (entries.empty()) return done({wire::kSteerDone, std::move(text)});
   save(entries, std::move(text), std::move(done));
+}
+
+void Acts::transition_breaker(const std::string& breaker, const shm::TransitionAsk& to,
+                              const std::string& who, Done done) {
+  const auto made = shm::transition_breaker(memory_->view(), breaker, to, shm::kDaemonRow);
+  log_.info("{}: breaker {} to {}: {}", who, breaker, rule::name_of(to.to),
+            made ? "done" : "refused");
+  if (!made) {
+    switch (made.error().code()) {
+      case Errc::UnknownName: return done({wire::kSteerNoSuchName, made.error().text()});
+      case Errc::Busy: return done({wire::kSteerNoRoom, made.error().text()});
+      default: return done({wire::kSteerInvalid, made.error().text()});
+    }
+  }
+  note_breaker(breaker, rule::name_of(to.to));
+  const Act* const standing = book_.find(ActKind::Breaker, breaker, {});
+  if (standing == nullptr) return done({wire::kSteerDone, *made});
+  const auto end = book_.end(standing->id, EndKind::Undone, memory_->unix_now_s(), who);
+  save({*end}, *made, std::move(done));
 }
 
 JournalEntry Acts::moment_of(const BreakerAct& by) {

@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kVerbs =
     "config.reload, limit.reset, limit.drain, limit.credit, limit.ban, limit.unban, "
     "limit.override, limit.shadow, breaker.force-open, breaker.disable, breaker.metrics-only, "
-    "breaker.auto, breaker.reset, journal.undo, log.level, clock.step";
+    "breaker.auto, breaker.reset, breaker.transition, journal.undo, log.level, clock.step";
 
 /// Longest time an act may be given: further off nobody means it.
 constexpr std::uint64_t kMaxForNs = rule::kMaxPeriodNs;
@@ -100,6 +100,9 @@ void Steering::carry_out(const wire::Steer& asked, const std::string& who, Answe
   if (lasts(asked.verb)) return act(asked, who, std::move(answer));
   if (const auto what = steer_of(asked.verb)) {
     return act_on_breaker(*what, asked, who, std::move(answer));
+  }
+  if (asked.verb == wire::kVerbBreakerTransition) {
+    return move_breaker(asked, who, std::move(answer));
   }
   if (asked.verb == wire::kVerbLogLevel) return answer(set_level(asked, who));
   if (asked.verb == wire::kVerbClockStep) return answer(step_clock(asked));
@@ -233,6 +236,28 @@ void Steering::act_on_breaker(shm::Steer what, const wire::Steer& asked, const s
                             name = *asked.name](const ActVerdict& verdict) {
     log_.info("{}: {} {}: {}", who, verb, name,
               verdict.code == wire::kSteerDone ? "done" : "refused");
+    answer(say(verdict));
+  });
+}
+
+void Steering::move_breaker(const wire::Steer& asked, const std::string& who, Answer answer) {
+  const auto invalid = [&](std::string text) {
+    answer(say(wire::kSteerInvalid, asked.verb + ": " + std::move(text)));
+  };
+  if (!asked.name) return invalid("which breaker?");
+  if (!asked.note.empty()) return invalid("takes no note: it is no act that lasts");
+  const std::string* const word = text_of(asked, "to");
+  shm::TransitionAsk to;
+  if (word == nullptr || !rule::state_named(*word, to.to)) {
+    return invalid("to must be OPEN, HALF_OPEN or CLOSED");
+  }
+  if (asked.for_ns != 0) {
+    // More than any wait may be stays so.
+    to.wait_ns = asked.for_ns > static_cast<std::uint64_t>(shm::kMostHandWaitNs)
+                     ? shm::kMostHandWaitNs + 1
+                     : static_cast<std::int64_t>(asked.for_ns);
+  }
+  acts_.transition_breaker(*asked.name, to, who, [this, answer](const ActVerdict& verdict) {
     answer(say(verdict));
   });
 }

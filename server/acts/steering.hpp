@@ -9,6 +9,7 @@
 //   limit.ban, unban, override, shadow, journal.undo       acts that last: acts.hpp
 //   breaker.force-open, disable, metrics-only, auto, reset (with breaker. in front)  name, note;
 //                              for_ns of the first three: acts.hpp
+//   breaker.transition name {to}  to OPEN (for_ns: its wait), HALF_OPEN or CLOSED; no note
 //   log.level {level}          until the next change of `log` by a reload
 //   clock.step {to_ns}         stepped segments only, never backwards: else code 5. The text of the
 //                              answer is the clock's value, in decimal
@@ -46,6 +47,7 @@ class Steering {
   void act(const wire::Steer& asked, const std::string& who, Answer answer);
   void act_on_breaker(shm::Steer what, const wire::Steer& asked, const std::string& who,
                       Answer answer);
+  void move_breaker(const wire::Steer& asked, const std::string& who, Answer answer);
   wire::SteerAnswer change_key(const wire::Steer& asked, const std::string& who);
   wire::SteerAnswer step_clock(const wire::Steer& asked);
   wire::SteerAnswer set_level(const wire::Steer& asked, const std::string& who);

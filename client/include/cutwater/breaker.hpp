@@ -219,6 +219,20 @@ class CUTWATER_EXPORT Breaker {
   /// The next decision in words. Allocates.
   std::string explain() const;
 
+  /// By hand: to Open, HalfOpen or Closed, for all processes. Open, from every state: the wait begins
+  /// anew with one opening more in a row; with `wait` (1 ns .. 3660 d) it is that wait and no opening
+  /// more. HalfOpen: behind Open or ForcedOpen only. Closed, from every state: an empty window, no
+  /// opening counted. An act that held the breaker by hand ends. What lasts (ForcedOpen, Disabled,
+  /// MetricsOnly) is the operator's: `cutwaterctl breaker`.
+  /// The daemon makes it, over a connection of its own, within ClientOptions::timeout: needs the
+  /// right `steer`, as the tool does. In memory it is made here. The answer says in words what the
+  /// breaker is now, also when `enabled: false` lets every call through all the same.
+  /// InvalidArgument: a state, a wait or a step there is not (Closed to HalfOpen); UnknownName: the
+  /// breaker is gone; Busy: the name shares its pattern's own breaker, or others move it at this
+  /// moment; NotPermitted; NoDaemon; Timeout: it may be made all the same; Unsupported:
+  /// CUTWATER_ENABLED=false.
+  Result<std::string> transition_to(BreakerStatus to, std::optional<Nanos> wait = {}) noexcept;
+
   /// Asks, calls, and reports: a value is judged by outcome_of(), an exception by its class.
   template <class Fn>
   auto run(Fn&& fn) -> Ran<std::invoke_result_t<Fn>, BreakerRefusal> {

@@ -230,5 +230,33 @@ TEST(BreakerActs, AnActForABlockThatCameBackIsInForceAgain) {
   EXPECT_EQ(state_of(instance, "stock"), "FORCED_OPEN");
 }
 
+// A program and the tool are refused in the same words by who may not steer.
+TEST(BreakerActs, ALibraryWithoutTheRightIsRefusedAsTheToolIs) {
+  if (!test::is_root()) GTEST_SKIP() << "only root can become another user";
+  if (!test::others_may_run(tool_program())) GTEST_SKIP() << test::kBuildIsClosed;
+  ScratchPlace place;
+  const std::string socket = place.path() + "/open.sock";
+  place.write_config(kYaml + "access: { map: { users: [\"*\"] } }\n");
+  DaemonProcess daemon(place, {.arguments = {"--set", "listen.unix.path=" + socket, "--set",
+                                             "listen.unix.mode=0666"}});
+  ASSERT_TRUE(daemon.ready()) << daemon.log();
+  const std::string tool = test::as_user(65534, 65534, {}, [&] {
+    return run_tool({"--address", "unix:" + socket, "breaker", "reset", "fraud"}).err;
+  });
+  for (const char* how : {"", "?ask"}) {
+    const std::string told = test::as_user(65534, 65534, {}, [&] {
+      auto client = Client::open("unix:" + socket + how);
+      if (!client) return client.error().text();
+      auto fraud = client->breaker("fraud");
+      if (!fraud) return fraud.error().text();
+      const auto moved = fraud->transition_to(BreakerStatus::Open);
+      if (moved || fraud->state() != BreakerStatus::Closed) return std::string("it was moved");
+      return std::string(name_of(moved.error().code())) + ": " + moved.error().text();
+    });
+    EXPECT_TRUE(told.starts_with("not_permitted: ")) << told;
+    EXPECT_EQ("cutwaterctl: " + told.substr(15) + "\n", tool);
+  }
+}
+
 }  // namespace
 }  // namespace cutwater::ctl

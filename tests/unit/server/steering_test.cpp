@@ -8,6 +8,7 @@
 #include "shm/limit/bucket.hpp"
 #include "shm/limit/key_hash.hpp"
 #include "support/daemon_process.hpp"
+#include "wire/breaker_verbs.hpp"
 
 namespace cutwater::server {
 namespace {
@@ -231,6 +232,37 @@ TEST_F(SteeringTest, UnknownVerbsAreNamed) {
   asked.verb = "limit.ban";
 
   EXPECT_EQ(steer(asked).code, wire::kSteerInvalid);
+}
+
+TEST_F(SteeringTest, ATransitionEndsTheActThatHeldTheBreakerAndTakesNoNote) {
+  load("breakers: { fraud: { wait-duration-in-open-state: 5s, enable-randomized-wait: false } }");
+  const auto move = [&](const char* to, std::uint64_t for_ns = 0, std::string note = "") {
+    wire::Steer asked;
+    asked.verb = wire::kVerbBreakerTransition;
+    asked.name = "fraud";
+    asked.arguments.set("to", to);
+    asked.for_ns = for_ns;
+    asked.note = std::move(note);
+    return steer(std::move(asked));
+  };
+  wire::Steer force;
+  force.verb = wire::kVerbBreakerForceOpen;
+  force.name = "fraud";
+  ASSERT_EQ(steer(force).code, wire::kSteerDone);
+  ASSERT_EQ(acts_->book().standing().size(), 1U);
+
+  EXPECT_EQ(move("OPEN", 0, "why").text,
+            "breaker.transition: takes no note: it is no act that lasts");
+  EXPECT_EQ(move("elsewhere").text, "breaker.transition: to must be OPEN, HALF_OPEN or CLOSED");
+  EXPECT_EQ(move("OPEN", ~std::uint64_t{0}).code, wire::kSteerInvalid);
+  EXPECT_EQ(acts_->book().standing().size(), 1U);
+  const wire::SteerAnswer done = move("OPEN");
+
+  EXPECT_EQ(done.code, wire::kSteerDone);
+  EXPECT_EQ(done.text, "fraud is OPEN, retry after 5 s (1 opening in a row)");
+  EXPECT_EQ(acts_->book().standing().size(), 0U);
+  EXPECT_EQ(acts_->book().ended().back().end.how, EndKind::Undone);
+  EXPECT_EQ(move("HALF_OPEN").code, wire::kSteerDone);
 }
 
 }  // namespace
