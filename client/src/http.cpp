@@ -4,9 +4,14 @@
 #include <algorithm>
 
 #include "rule/bucket_rule.hpp"
+#include "src/http_problem.hpp"
 #include "src/limit_state.hpp"
 
 namespace cutwater {
+
+using detail::digits;
+using detail::quoted;
+
 namespace {
 
 /// The largest integer of a structured field.
@@ -16,18 +21,6 @@ constexpr std::uint64_t kNanosOfSecond = 1'000'000'000;
 std::uint64_t seconds_up(Nanos wait) noexcept {
   const auto ns = static_cast<std::uint64_t>(std::max<std::int64_t>(wait.count(), 0));
   return ns / kNanosOfSecond + (ns % kNanosOfSecond != 0 ? 1 : 0);
-}
-
-std::string digits(std::uint64_t number) { return std::to_string(std::min(number, kLargest)); }
-
-/// Names have no byte that would need an escape; a name that is not ours gets them all the same.
-std::string quoted(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c >= 0x20 && c < 0x7f ? c : '?';
-  }
-  return out + '"';
 }
 
 rule::Piece line_of(const DecisionData& d) noexcept {
@@ -91,6 +84,34 @@ std::string detail_of(const Decision& decision) {
 
 }  // namespace
 
+namespace detail {
+
+std::string digits(std::uint64_t number) { return std::to_string(std::min(number, kLargest)); }
+
+/// Names have no byte that would need an escape; a name that is not ours gets them all the same.
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c >= 0x20 && c < 0x7f ? c : '?';
+  }
+  return out + '"';
+}
+
+std::string problem_head(Reason reason) {
+  const Problem problem = problem_of(reason);
+  return std::string("{\"type\":\"") + problem.type + "\",\"title\":\"" + problem.title +
+         "\",\"status\":" + std::to_string(http_status(reason));
+}
+
+void add_body_fields(HttpAnswer& answer) {
+  if (answer.body.empty()) return;
+  answer.fields.push_back({"Content-Type", "application/problem+json"});
+  answer.fields.push_back({"Cache-Control", "no-store"});
+}
+
+}  // namespace detail
+
 int http_status(Reason reason) noexcept {
   switch (reason) {
     case Reason::Allowed: return 200;
@@ -149,9 +170,7 @@ std::string rate_limit_policy_field(std::span<const HttpPolicy> policies) {
 
 std::string problem_json(const Decision& decision, const HttpOptions& options) {
   if (decision.allowed()) return {};
-  const Problem problem = problem_of(decision.reason());
-  std::string out = std::string("{\"type\":\"") + problem.type + "\",\"title\":\"" + problem.title +
-                    "\",\"status\":" + std::to_string(http_status(decision.reason()));
+  std::string out = detail::problem_head(decision.reason());
   if (options.detail) out += ",\"detail\":\"" + detail_of(decision) + '"';
   if (!decision.limit_name().empty()) {
     out += ",\"violated-policies\":[" + quoted(decision.limit_name()) + ']';
@@ -185,10 +204,7 @@ HttpAnswer http_answer(const Decision& decision, const HttpOptions& options) {
     }
   }
   out.body = problem_json(decision, options);
-  if (!out.body.empty()) {
-    out.fields.push_back({"Content-Type", "application/problem+json"});
-    out.fields.push_back({"Cache-Control", "no-store"});
-  }
+  detail::add_body_fields(out);
   return out;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a Decision to an HTTP answer: status, Retry-After, RateLimit fields, problem+json.
+// From a Decision, or from what refused a call, to an HTTP answer: status, Retry-After, RateLimit
+// fields, problem+json.
 //
 //   if (auto d = api.try_acquire(user); !d) {
 //     const HttpAnswer answer = http_answer(d);     // 429, fields and body, ready to send
@@ -7,6 +8,9 @@
 //     for (const HttpField& f : answer.fields) response.set(f.name, f.value);
 //     response.body(answer.body);
 //   }
+//   auto e = client.enter({.breaker = &fraud, .bulkhead = &gate, .limits = {{api, user}}});
+//   if (!e) return send(http_answer(e));            // of whichever part refused
+//   if (!place) return send(http_answer(place.refusal()));
 //
 // Status: 429 where the caller asked too much (limit, never, banned), 503 where our own side is in
 // trouble or busy (full, open, probing, expired, degraded): a limiter that cannot decide is never a
@@ -17,7 +21,12 @@
 // they name the limit that decided. `r` whole tokens left, `t` seconds until more is there: after a
 // refusal until the asked cost is, so Retry-After is never before it. `q` is the burst and `w` the
 // seconds in which as much comes back.
-// Body: RFC 9457, with the registered problem types and `violated-policies` naming the limit.
+// A full bulkhead is a 503, not a 429: this caller did nothing too often, our side has no room, and
+// a client that slows itself down on 429 would be punished for the load of others.
+// Body: RFC 9457, with the registered problem types and `violated-policies` naming the limit. Of a
+// breaker or a bulkhead instead: `part`, `name`, `reason`, of a breaker `state`, of a bulkhead
+// `in_use`, `limit` and `waiting`, and `retry_after` in seconds where a wait helps. What made a
+// breaker open is not in it: rates of a dependency are no concern of callers from outside.
 // No text of the caller's (no key) gets into an answer. Thread safety: pure functions of a value;
 // they allocate. Errors: none; a number too large for a structured field is cut to the largest.
 #pragma once
@@ -29,7 +38,10 @@
 #include <vector>
 
 #include <cutwater/admission.hpp>
+#include <cutwater/breaker.hpp>
+#include <cutwater/bulkhead.hpp>
 #include <cutwater/decision.hpp>
+#include <cutwater/enter.hpp>
 #include <cutwater/export.hpp>
 #include <cutwater/units.hpp>
 
@@ -88,5 +100,15 @@ CUTWATER_EXPORT std::string problem_json(const Decision& decision, const HttpOpt
 CUTWATER_EXPORT HttpAnswer http_answer(const Decision& decision, const HttpOptions& options = {});
 /// Of the limit that decided: the one that refuses with the longest wait.
 CUTWATER_EXPORT HttpAnswer http_answer(const Admission& admission, const HttpOptions& options = {});
+
+/// Of a breaker that did not let a call through: 503. Retry-After is left out where only a hand
+/// helps (FORCED_OPEN without an end). Of HttpOptions `detail` counts.
+CUTWATER_EXPORT HttpAnswer http_answer(const BreakerRefusal& refusal,
+                                       const HttpOptions& options = {});
+/// Of a bulkhead without a place: 503.
+CUTWATER_EXPORT HttpAnswer http_answer(const BulkheadRefusal& refusal,
+                                       const HttpOptions& options = {});
+/// Of the part that refused; of its limits where they did, or where it was granted.
+CUTWATER_EXPORT HttpAnswer http_answer(const Entry& entry, const HttpOptions& options = {});
 
 }  // namespace cutwater
