@@ -153,7 +153,7 @@ void Breaker::enter_slowly(BreakerPlace* place, Nanos deadline, Entered& out) no
     return detail::EnterParts::nowhere(refusal, *record_, why, out.granted_);
   }
   const shm::View& view = *place->view;
-  const std::int64_t until = deadline > Nanos{0} ? view.clock.now() + deadline.count() : 0;
+  const std::int64_t until = detail::deadline_in(view, deadline);
   const shm::BreakerCaller caller = place->takes_cells() ? place->prober() : place->caller();
   // relaxed: a number that carries its whole meaning.
   const std::uint64_t ref = place->ref.load(std::memory_order_relaxed);

@@ -290,9 +290,7 @@ Placed Bulkhead::wait_once(const PlaceAsk& ask) noexcept {
   const std::uint64_t ref = spot->ref.load(std::memory_order_relaxed);
   entering.ask.bulkhead = BulkheadSpot::unpacked(ref);
   entering.ask.max_wait_ns = ask.max_wait ? ask.max_wait->count() : shm::kWaitAsConfigured;
-  if (ask.deadline > Nanos{0}) {
-    entering.ask.deadline_ns = spot->view->clock.now() + ask.deadline.count();
-  }
+  entering.ask.deadline_ns = detail::deadline_in(*spot->view, ask.deadline);
   shm::EnterAnswer answered;
   detail::finish_entering(*spot->view, spot->keeper, caller, entering, answered);
   answered.bulkhead.granted = answered.granted();

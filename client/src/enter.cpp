@@ -203,7 +203,7 @@ void EnterParts::in_memory(const EnterAsk& ask, Found& found, Entry& out) noexce
   }
   entering.ask.max_wait_ns = ask.max_wait ? std::max<std::int64_t>(0, ask.max_wait->count())
                                           : shm::kWaitAsConfigured;
-  if (ask.deadline > Nanos{0}) entering.ask.deadline_ns = view.clock.now() + ask.deadline.count();
+  entering.ask.deadline_ns = deadline_in(view, ask.deadline);
   shm::EnterAnswer answer;
   // Again while a limit is gone that is there again: each name is looked for once.
   for (std::size_t round = 0; round <= found.limits.count; ++round) {

@@ -9,6 +9,7 @@
 // knows it (kKind).
 // Thread safety: as marked at each member; every function from any thread.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <string>
@@ -125,6 +126,13 @@ Found<typename Record::SpotType> find_spot(Record& record) noexcept;
 /// What answers while no daemon does. For the same.
 template <class Record>
 Found<typename Record::SpotType> absent_spot(Record& record) noexcept;
+
+/// Segment time by which a call that may take `time` from now will have ended; 0: nobody said. One
+/// beyond all time, as kNever, lies behind the horizon of the clock, where nothing waits for it.
+inline std::int64_t deadline_in(const shm::View& view, Nanos time) noexcept {
+  if (time <= Nanos{0}) return 0;
+  return view.clock.now() + std::min<std::int64_t>(time.count(), shm::kHorizonNs);
+}
 
 /// What a name without a spot answers: true = every call is granted and nothing is kept.
 bool grants_nowhere(const client::DaemonLink* link, Nowhere why) noexcept;

@@ -19,6 +19,8 @@ struct SteppedClock::State::Followers {
 
 namespace {
 constexpr std::size_t kMomentBytes = 4096;
+/// Stamps beyond the horizon are none.
+constexpr std::int64_t kLastMomentNs = shm::kHorizonNs - kSteppedOriginNs;
 }  // namespace
 
 SteppedClock::State::State() : followers(std::make_unique<Followers>()) {
@@ -34,6 +36,7 @@ SteppedClock::State::~State() {
 }
 
 void SteppedClock::State::move_to(std::int64_t at_ns) noexcept {
+  at_ns = std::min(at_ns, kLastMomentNs);
   std::int64_t seen = now_ns->load(std::memory_order_relaxed);
   while (seen < at_ns && !now_ns->compare_exchange_weak(seen, at_ns, std::memory_order_acq_rel)) {}
   if (seen >= at_ns) return;
@@ -61,7 +64,7 @@ void SteppedClock::State::remove(detail::CalendarRenewal* segment) noexcept {
 SteppedClock::SteppedClock() : state_(std::make_shared<State>()) {}
 
 void SteppedClock::advance(Nanos by) noexcept {
-  if (by > Nanos{0}) state_->move_to(state_->now() + by.count());
+  if (by > Nanos{0}) state_->move_to(state_->now() + std::min(by.count(), kLastMomentNs));
 }
 
 void SteppedClock::set(Nanos at) noexcept { state_->move_to(at.count()); }

@@ -205,7 +205,8 @@ class CUTWATER_EXPORT Breaker {
   std::string_view name() const noexcept;
 
   /// One look; one swap when it is half-open. `deadline`: how long the call may take from now, 0 =
-  /// unknown; a probe that did not report by then is taken for a failure (probe-timeout when 0).
+  /// unknown; a probe that did not report by then, or within 10 min, is taken for a failure
+  /// (probe-timeout when 0).
   Entered try_enter(Nanos deadline = Nanos{0}) noexcept;
 
   /// What try_enter() would answer; nothing is written, nothing is held.

@@ -100,7 +100,8 @@ struct ClientStatus {
 class CUTWATER_EXPORT SteppedClock {
  public:
   SteppedClock();
-  /// Moves forward; a negative step is ignored (time only moves forward, law 4).
+  /// Moves forward; a negative step is ignored (time only moves forward, law 4). Stops 18 years
+  /// (2^59 ns) after the clock was made, where segment time ends.
   void advance(Nanos by) noexcept;
   /// Moves to `at` since the clock was made; an earlier moment than the present is ignored.
   void set(Nanos at) noexcept;

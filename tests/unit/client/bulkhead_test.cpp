@@ -186,6 +186,28 @@ TEST_F(ClientBulkhead, K4_TheWaitEndsByItsLengthOrByTheDeadline) {
   EXPECT_EQ(gate.use().in_use, 2U);
 }
 
+TEST_F(ClientBulkhead, K4_ADeadlineBeyondAllTimeIsNoneAndNotOver) {
+  Bulkhead gate = bulkhead();
+  for (const Nanos deadline : {kNever, kNever - 1ns}) {
+    auto first = gate.enter({.max_wait = kNever, .deadline = deadline});
+    ASSERT_TRUE(first) << first.refusal().text();
+    auto second = gate.enter({.max_wait = 0ns, .deadline = deadline});
+    ASSERT_TRUE(second) << second.refusal().text();
+
+    std::optional<BulkheadRefusal> refusal;
+    std::thread waiter([&] {
+      auto placed = gate.enter({.max_wait = 1s, .deadline = deadline});
+      if (!placed) refusal = placed.refusal();
+    });
+    wait_for_line(gate, 1);
+    clock.advance(1s + 1ms);
+    waiter.join();
+
+    ASSERT_TRUE(refusal);
+    EXPECT_EQ(refusal->reason(), Reason::Full);
+  }
+}
+
 TEST_F(ClientBulkhead, S68_TenCallersTwoAtATimeInTheOrderTheyCame) {
   Bulkhead gate = bulkhead();
   std::vector<int> order;

@@ -70,6 +70,34 @@ TEST_F(ClientEnter, OneAnswerForAll) {
   EXPECT_EQ(left(*tenant, "acme"), 2U);
 }
 
+TEST_F(ClientEnter, ADeadlineBeyondAllTimeIsNoneAndNotOver) {
+  for (const Nanos deadline : {kNever, kNever - 1ns}) {
+    Entry e = enter(0ns, deadline);
+    ASSERT_TRUE(e) << e.text();
+    e.call().succeeded();
+  }
+}
+
+TEST_F(ClientEnter, AProbeWithADeadlineBeyondAllTimeIsHeldAsLongAsAnyMay) {
+  for (const bool alone : {true, false}) {
+    open_breaker();
+    clock.advance(15s + 1ns);
+    Entered one = alone ? fraud->try_enter(kNever) : Entered{};
+    Entry several = alone ? Entry{} : enter(0ns, kNever);
+    ASSERT_TRUE(alone ? one.granted() : several.granted()) << several.text();
+
+    clock.advance(9min);
+    EXPECT_FALSE(fraud->try_enter());
+    EXPECT_EQ(fraud->state(), BreakerStatus::HalfOpen);
+    clock.advance(1min + 1us);
+    EXPECT_FALSE(fraud->try_enter());
+    EXPECT_EQ(fraud->state(), BreakerStatus::Open);
+    clock.advance(15s + 1ns);
+    fraud->try_enter()->succeeded();
+    ASSERT_EQ(fraud->state(), BreakerStatus::Closed);
+  }
+}
+
 /// Overwrites the stack below the caller, where temporaries of ended statements were.
 [[gnu::noinline]] void use_the_stack() {
   volatile unsigned char room[4096];

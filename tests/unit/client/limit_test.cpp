@@ -260,6 +260,20 @@ TEST_F(LimitTest, SteppedClockOnlyMovesForward) {
   EXPECT_EQ(client->now(), before);
 }
 
+TEST_F(LimitTest, SteppedClockStopsAtTheEndOfSegmentTime) {
+  start("limits: { api: { rate: 1/s, burst: 1 } }");
+  clock.advance(5s);
+  clock.advance(kNever);
+  const Nanos end = clock.now();
+  EXPECT_GT(end, 24h * 365 * 18);
+  EXPECT_EQ(client->now(), end + 1s);
+
+  clock.set(kNever);
+  clock.advance(1ns);
+
+  EXPECT_EQ(clock.now(), end);
+}
+
 TEST_F(LimitTest, ClientMadeOnAClockThatRanStartsThere) {
   clock.set(1h);
   start("limits:\n  api: {rate: 1/s, burst: 2}\n");
