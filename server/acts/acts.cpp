@@ -114,9 +114,9 @@ bool Acts::place_ban(const Act& act) {
   if (limit.ref.index == shm::kNoLimit || act.until_s <= now_s) return false;
   const std::int64_t now = view.clock.now();
   const auto life = static_cast<std::int64_t>((act.until_s - now_s) * kNanos);
-  const shm::KeyHash key = shm::hash_key(limit.secret, act.key);
-  if (shm::banned_until(view, limit.ref, key, now) >= now + life) return true;
-  const shm::BanAnswer done = shm::ban(view, limit.ref, key, now + life);
+  // Whatever end the entry has: a ban for a shorter time than the one it replaces ends earlier.
+  const shm::BanAnswer done =
+      shm::ban(view, limit.ref, shm::hash_key(limit.secret, act.key), now + life);
   if (done.announce) announce();
   return done.outcome == shm::BanOutcome::Done;
 }
@@ -163,6 +163,7 @@ void Acts::carry_out(Act act, std::uint64_t for_ns, Done done) {
     }
   }
   if (placeable && place_ban(act)) {
+    if (former != nullptr) placed_.erase(former->id);
     auto entries = book_.begin(act);
     if (!entries) return done({wire::kSteerNoRoom, entries.error().text()});
     placed_.insert(book_.last_id());

@@ -5,6 +5,7 @@
 
 #include <cutwater/decision.hpp>
 
+#include "shm/limit/admit.hpp"
 #include "shm/limit/bucket.hpp"
 #include "shm/limit/key_hash.hpp"
 #include "support/daemon_process.hpp"
@@ -205,6 +206,36 @@ TEST_F(SteeringTest, ResetNamesTheNearestLimitAndWantsAKey) {
   asked.name = "api";
   asked.key = std::nullopt;
   EXPECT_EQ(steer(asked).code, wire::kSteerInvalid);
+}
+
+TEST_F(SteeringTest, ALaterBanIsTheOneThatHoldsAlsoWhenItIsShorter) {
+  const auto ban = [&](std::uint64_t seconds) {
+    wire::Steer asked;
+    asked.verb = wire::kVerbLimitBan;
+    asked.name = "api";
+    asked.key = "mallory";
+    asked.for_ns = seconds * 1'000'000'000;
+    return steer(std::move(asked)).code;
+  };
+  const auto banned_s = [&] {
+    const shm::View& view = memory_->view();
+    const shm::LimitHandle limit = shm::resolve(view, "api");
+    const std::int64_t now = view.clock.now();
+    const std::int64_t until =
+        shm::banned_until(view, limit.ref, shm::hash_key(limit.secret, "mallory"), now);
+    return until == 0 ? 0 : (until - now + 999'999'999) / 1'000'000'000;
+  };
+  EXPECT_EQ(ban(3600), wire::kSteerDone);
+  EXPECT_EQ(banned_s(), 3600);
+
+  EXPECT_EQ(ban(60), wire::kSteerDone);
+  EXPECT_EQ(banned_s(), 60);
+  EXPECT_EQ(acts_->book().standing().size(), 1U);
+
+  EXPECT_EQ(ban(120), wire::kSteerDone);
+  EXPECT_EQ(banned_s(), 120);
+  acts_->put_bans();
+  EXPECT_EQ(banned_s(), 120) << "put again: the same";
 }
 
 TEST_F(SteeringTest, TheSteppedClockMovesForwardOnly) {
