@@ -92,6 +92,43 @@ TEST(BreakerSchedule, AnEventIsShownOnceAlthoughTwoWroteIt) {
   EXPECT_TRUE(w.info().word.announced);
 }
 
+/// Threads of one forked child, which joins when its first outcomes come.
+shm::BreakerCaller child_of(BreakerWorld& w, std::uint32_t process, shm::BreakerLocal& local) {
+  const shm::BreakerCaller parent = w.caller(process);
+  return {0, 0, parent.stripe, &local, {parent.row, parent.generation, 7}};
+}
+
+TEST(BreakerSchedule, ThreadsThatJoinAtOnceAreOneUser) {
+  BreakerWorld w(count_breaker({20, 10, 1}), 2);
+  shm::BreakerLocal local;
+  const shm::BreakerCaller child = child_of(w, 1, local);
+  Actor a([&] { shm::join_breaker(w.view(), w.ref(), child); });
+  ASSERT_TRUE(a.run_to("breaker.before_join"));      // it knows that it has no place
+
+  shm::join_breaker(w.view(), w.ref(), child);
+  EXPECT_EQ(w.info().users, 3U);
+  a.finish();
+
+  EXPECT_EQ(w.info().users, 3U);
+}
+
+TEST(BreakerSchedule, ASecondPlaceOfOneUserIsFreedByTheTick) {
+  BreakerWorld w(count_breaker({20, 10, 1}), 3);
+  w.kill(2);
+  w.tick();
+  Actor a([&] { w.revive(2); });
+  for (int place = 0; place <= 2; ++place) ASSERT_TRUE(a.run_to("breaker.before_join"));
+  w.kill(0);
+  w.tick();                                          // a place before the one it stands at is free
+  w.join(2);
+  EXPECT_EQ(w.info().users, 2U);
+  a.finish();
+
+  w.tick();
+
+  EXPECT_EQ(w.info().users, 2U);
+}
+
 TEST(BreakerSchedule, AProbeIsAdmittedByItsSecondLook) {
   BreakerWorld w(half_open_breaker(1));
   half_open(w);

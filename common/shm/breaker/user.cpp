@@ -28,23 +28,32 @@ void recount(const BreakerParts& parts) noexcept {
   }
 }
 
-/// A place for this caller. nullptr: none is left.
+/// A place for this caller. nullptr: none is left. Of threads of one process that come at once the
+/// slower finds the place of the other; only where one that lies before it was freed in between it
+/// takes a second one, until a tick.
 BreakerUser* claim(const BreakerParts& parts, const BreakerCaller& caller) noexcept {
   const std::uint64_t me = detail::owner_word(caller);
   if (me == 0) return nullptr;
   for (std::uint32_t i = 0; i < parts.user_count; ++i) {
-    std::uint64_t free = 0;
+    std::uint64_t found = 0;
     CUTWATER_SYNC_POINT("breaker.before_join");
     // acquire: pairs with the release in tick_users(); the place is empty when it is free.
-    if (!__atomic_compare_exchange_n(&parts.users[i].owner, &free, me, false, __ATOMIC_ACQ_REL,
-                                     __ATOMIC_RELAXED)) {
-      continue;
-    }
+    const bool taken = __atomic_compare_exchange_n(&parts.users[i].owner, &found, me, false,
+                                                   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+    if (!taken && found != me) continue;
     if (caller.local != nullptr) caller.local->user.store(i, std::memory_order_relaxed);
-    recount(parts);
+    if (taken) recount(parts);
     return parts.users + i;
   }
   return nullptr;
+}
+
+/// Its owner has a place before this one.
+bool is_second(const BreakerParts& parts, std::uint32_t i, std::uint64_t owner) noexcept {
+  for (std::uint32_t before = 0; before < i; ++before) {
+    if (load_owner(parts.users[before]) == owner) return true;
+  }
+  return false;
 }
 
 UserCounts counts_of(std::uint64_t word) noexcept {
@@ -223,7 +232,8 @@ void clear_counts(BreakerUser& user, std::uint32_t epoch) noexcept {
 void tick_users(const BreakerParts& parts, std::int64_t now) noexcept {
   for (std::uint32_t i = 0; i < parts.user_count; ++i) {
     const std::uint64_t owner = load_owner(parts.users[i]);
-    if (owner != 0 && is_gone(parts, i, owner, now)) empty_user(parts.users[i]);
+    if (owner == 0) continue;
+    if (is_gone(parts, i, owner, now) || is_second(parts, i, owner)) empty_user(parts.users[i]);
   }
   if (parts.user_count != 0) recount(parts);
 }

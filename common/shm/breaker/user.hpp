@@ -14,7 +14,7 @@
 
 namespace cutwater::shm {
 
-// ---- places and counts (breaker_user.cpp) --------------------------------------------------
+// ---- places and counts (user.cpp) ----------------------------------------------------------
 
 /// The turn of a COUNT position, of a moment, and the one the window is in.
 std::uint32_t turn_of_count(const BreakerParts& parts, std::uint64_t at) noexcept;
@@ -38,10 +38,11 @@ rule::UserCounts counts_at(const BreakerParts& parts, std::uint32_t i, std::uint
                            std::uint32_t turn) noexcept;
 /// Nothing of what it did in this epoch is held against it any more.
 void clear_counts(BreakerUser& user, std::uint32_t epoch) noexcept;
-/// Places of the dead are freed, and the living counted. For the daemon's tick only.
+/// Places of the dead are freed, second ones too, and the living counted. For the daemon's tick
+/// only.
 void tick_users(const BreakerParts& parts, std::int64_t now) noexcept;
 
-// ---- views (breaker_view.cpp) ------------------------------------------------------------
+// ---- views (view.cpp) ----------------------------------------------------------------------
 
 /// True: this view refuses in that epoch of the host.
 bool view_holds(const UserView& view, std::uint32_t epoch) noexcept;
