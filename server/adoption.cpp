@@ -58,6 +58,10 @@ std::string misfit(const shm::Segment& segment, const shm::Capacity& asked) {
       {"waiters", found.waiters, wanted.waiters, asked.waiters},
       {"keys", found.keys, wanted.keys, asked.keys},
   };
+  if (found.remember_keys != wanted.remember_keys) {
+    return fmt::format("instance.remember-keys was {} there and is {} here", found.remember_keys,
+                       wanted.remember_keys);
+  }
   for (const Size& size : sizes) {
     if (size.there == size.here) continue;
     return fmt::format("capacity.{} was {} there and is {} here", size.name, size.there, size.told);

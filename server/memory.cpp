@@ -74,7 +74,7 @@ Result<void> lock_state(const config::Config& config, const shm::Segment& segmen
 
 shm::SegmentOptions segment_options(const config::Config& config, bool stepped) {
   shm::SegmentOptions options;
-  options.capacity = rows::capacity_of(config.capacity);
+  options.capacity = rows::capacity_of(config);
   options.clock = stepped ? shm::ClockKind::Stepped : shm::ClockKind::Boottime;
   options.tsc = !stepped && config.instance.clock == config::Clock::Tsc;
   options.huge_pages = config.instance.huge_pages != config::HugePages::Never;

@@ -294,7 +294,7 @@ Exit run_config_check(const Settings& settings, const std::string& file) {
             hash_text(config.hash) + "\n\n";
     Table table({{"MEMORY"}, {"BYTES", Table::Align::Right}, {"", Table::Align::Right}});
     wire::Value memory;
-    for (const auto& [name, bytes] : rows::reservations(rows::capacity_of(config.capacity))) {
+    for (const auto& [name, bytes] : rows::reservations(rows::capacity_of(config))) {
       table.add({name, std::to_string(bytes), size_text(bytes)});
       memory.set(name, bytes);
     }

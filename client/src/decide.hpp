@@ -140,7 +140,9 @@ template <class HashKey>
   const shm::LimitRef ref = unpack_ref(state.ref.load(std::memory_order_relaxed));
   std::uint32_t index = ref.index;
   if (hint < view.slot_count || !hash_first) [[likely]] key = hash_key();
-  bool answered = shm::charge_inline(view, ref, key, cost, t, hint, out) == shm::Outcome::Answered;
+  const auto text = [&] { return hash_key.bytes(); };
+  bool answered =
+      shm::charge_inline(view, ref, key, cost, t, hint, out, text) == shm::Outcome::Answered;
   if (!answered) [[unlikely]] {
     shm::BucketAsk ask{.limit = ref, .key = key, .cost = cost, .max_wait_ns = 0};
     answered = decide_again(state, ask, hash_key.bytes(), hint, out);

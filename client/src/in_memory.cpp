@@ -29,6 +29,7 @@ shm::SegmentOptions options_for(const config::Config& config, const SteppedClock
   options.capacity.bulkheads = config.capacity.bulkheads;
   options.capacity.bulkhead_cells = config.capacity.bulkhead_cells;
   options.capacity.waiters = config.capacity.waiters;
+  options.capacity.remember_keys = config.instance.remember_keys;
   if (clock != nullptr) {
     options.clock = shm::ClockKind::Stepped;
     // New limits count from the present moment, so a bucket drained now has its tokens back on

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <type_traits>
 
 #include "src/decide.hpp"
 #include "src/known_key.hpp"
@@ -245,14 +246,20 @@ void decide_chunk(LimitState& state, std::span<const std::string_view> keys,
                      .max_wait_ns = 0};
   Sums sums;
   const std::int64_t t = state.view->clock.now();
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (keys[i].size() > kMaxKeyBytes) [[unlikely]] {
-      detail::answer_argument(state, true, out[i].data());
-      continue;
+  const auto decide = [&](auto named) {
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      if (keys[i].size() > kMaxKeyBytes) [[unlikely]] {
+        detail::answer_argument(state, true, out[i].data());
+        continue;
+      }
+      ask.key = hash[i];
+      if constexpr (named.value) ask.text = detail::given(keys[i]);
+      decide_item(state, ask, keys[i], t, out[i].data(), sums);
     }
-    ask.key = hash[i];
-    decide_item(state, ask, keys[i], t, out[i].data(), sums);
-  }
+  };
+  // The text is wanted only where names of keys are kept; elsewhere no item pays for it.
+  if (state.view->key_names == nullptr) decide(std::false_type{});
+  else decide(std::true_type{});
   const detail::ThreadCounter& counter = detail::counter_for(state);
   const std::uint32_t index = ask.limit.index;     // where the name is now
   std::uint64_t number = 0;

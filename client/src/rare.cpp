@@ -63,6 +63,7 @@ bool decide_plainly(LimitState& state, const shm::AskedKey& key, std::uint64_t c
                      .key = key.hash,
                      .cost = cost,
                      .max_wait_ns = 0};
+  ask.text = key.text;
   bool answered = shm::charge(*state.view, ask, hint, out) == shm::Outcome::Answered;
   if (!answered && resolve_again(state)) {
     if (is_special(state)) return false;
@@ -81,6 +82,7 @@ bool decide_plainly(LimitState& state, const shm::AskedKey& key, std::uint64_t c
 
 bool decide_again(LimitState& state, shm::BucketAsk& ask, std::string_view text,
                   std::uint64_t& hint, DecisionData& out) noexcept {
+  ask.text = text;
   if (resolve_again(state)) {
     ask.limit = unpack_ref(state.ref.load(std::memory_order_relaxed));
     hint = shm::kNoSlot;

@@ -151,13 +151,15 @@ void fill_lease(Lease& lease, LimitState& state, shm::KeyHash key, std::uint64_t
 }
 
 /// Charges a new lease into a free place. nullptr: the bucket does not have that much now.
-Lease* make_lease(Leases& mine, LimitState& state, shm::KeyHash key,
+Lease* make_lease(Leases& mine, LimitState& state, const shm::AskedKey& asked,
                   std::uint64_t tokens) noexcept {
   const shm::View& view = *state.view;
-  const shm::BucketAsk ask{.limit = unpack_ref(state.ref.load(std::memory_order_relaxed)),
-                           .key = key,
-                           .cost = tokens,
-                           .max_wait_ns = 0};
+  const shm::KeyHash key = asked.hash;
+  shm::BucketAsk ask{.limit = unpack_ref(state.ref.load(std::memory_order_relaxed)),
+                     .key = key,
+                     .cost = tokens,
+                     .max_wait_ns = 0};
+  ask.text = asked.text;
   const std::uint64_t current = view.current();
   // Rules that came since the settings were read may want more than one plain window.
   if (state.seen_current.load(std::memory_order_relaxed) != current) return nullptr;
@@ -197,7 +199,7 @@ bool spend_another(LimitState& state, Leases& mine, const shm::AskedKey& key, st
     end_lease(*lease, view);
   }
   const std::uint64_t tokens = state.lease_tokens.load(std::memory_order_relaxed);
-  Lease* const fresh = make_lease(mine, state, key.hash, tokens);
+  Lease* const fresh = make_lease(mine, state, key, tokens);
   if (fresh == nullptr) return false;
   note_lease(state, *fresh, key, cost);
   if (spend_exactly(*fresh, view, cost, out)) return true;

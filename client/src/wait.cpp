@@ -95,6 +95,7 @@ bool charge_in_line(LimitState& state, shm::BucketAsk& ask, std::string_view tex
                     DecisionData& out) noexcept {
   std::uint64_t hint = shm::kNoSlot;
   shm::Outcome outcome;
+  ask.text = text;
   if (detail::is_special(state)) {
     if (state.renewal != nullptr) state.renewal->renew_if_due();
     const shm::AdmitAsk wanted{ask.limit, {ask.key, text}, ask.cost, ask.max_wait_ns};

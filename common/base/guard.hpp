@@ -58,6 +58,9 @@ enum class Guard {
   ReachNeverFalls,         ///< limit/rule_writer: D stays the largest, else a change forgives debts
   WindowNumberNeverFalls,  ///< limit/calendar_writer: k goes on when the wall clock is set back
   SweepBeforeReuse,        ///< shm/publisher: an id is free only after a pass found no entry of it
+  // names of keys
+  KeyNameOfItsEntry,       ///< limit/key_name: a name written for another entry is not believed
+  KeyNameProven,           ///< limit/key_name: a name is believed when it hashes to its entry only
   // a memory that takes another's place
   SupersededFirst,         ///< shm/supersede: deciders are turned away before anything is copied
   CopyFromTheBeginning,    ///< shm/supersede: what was copied before a kill is not trusted

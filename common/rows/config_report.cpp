@@ -10,7 +10,9 @@
 namespace cutwater::rows {
 
 std::vector<std::pair<std::string, std::uint64_t>> reservations(const shm::Capacity& capacity) {
+  const std::uint64_t names = capacity.remember_keys ? sizeof(shm::KeyName) : 0;
   return {{"keys", capacity.keys * 2 * sizeof(Word16)},
+          {"remember-keys", capacity.keys * 2 * names},
           {"processes", std::uint64_t{capacity.processes} * sizeof(shm::ProcessRow)},
           {"events", std::uint64_t{capacity.events} * sizeof(shm::EventRecord)},
           {"stripes", std::uint64_t{capacity.stripes} *
@@ -26,7 +28,8 @@ std::vector<std::pair<std::string, std::uint64_t>> reservations(const shm::Capac
           {"in all", shm::total_length(capacity)}};
 }
 
-shm::Capacity capacity_of(const config::Capacity& capacity) noexcept {
+shm::Capacity capacity_of(const config::Config& config) noexcept {
+  const config::Capacity& capacity = config.capacity;
   return {.keys = capacity.keys,
           .limits = capacity.limits,
           .processes = capacity.processes,
@@ -39,7 +42,8 @@ shm::Capacity capacity_of(const config::Capacity& capacity) noexcept {
           .trips = capacity.trips,
           .bulkheads = capacity.bulkheads,
           .bulkhead_cells = capacity.bulkhead_cells,
-          .waiters = capacity.waiters};
+          .waiters = capacity.waiters,
+          .remember_keys = config.instance.remember_keys};
 }
 
 std::vector<Needed> needed_of(const config::Config& config, const config::Capacity& capacity) {
@@ -102,7 +106,7 @@ std::string config_report(const config::LoadOutcome& outcome, const std::string&
       text, sizeof text, ": good, %zu limits, config %016llx\n\nmemory reserved, bytes:\n",
       outcome.config->limits.size(), static_cast<unsigned long long>(outcome.config->hash));
   out += file + text;
-  for (const auto& [name, bytes] : reservations(capacity_of(outcome.config->capacity))) {
+  for (const auto& [name, bytes] : reservations(capacity_of(config))) {
     std::snprintf(text, sizeof text, "  %-12s %14llu\n", name.c_str(),
                   static_cast<unsigned long long>(bytes));
     out += text;

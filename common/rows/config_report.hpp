@@ -18,7 +18,7 @@ namespace cutwater::rows {
 std::vector<std::pair<std::string, std::uint64_t>> reservations(const shm::Capacity& capacity);
 
 /// The capacity of a segment, as the configuration asks for it.
-shm::Capacity capacity_of(const config::Capacity& capacity) noexcept;
+shm::Capacity capacity_of(const config::Config& config) noexcept;
 
 /// What of a good configuration does not fit this capacity: breakers, the memory of their windows
 /// and probes, bulkheads, their places, their lines. A start or reload would refuse it in the same

@@ -71,6 +71,8 @@ constexpr RegionRule kRegionRules[] = {
     {File::Stats, Kind::Tops, sizeof(TopRecord), 0, std::uint64_t{1} << 28, 64, false, "tops"},
     {File::Stats, Kind::Trips, sizeof(TripRecord), 0, 65'536, 64, false, "trips"},
     {File::Stats, Kind::BreakerStories, sizeof(BreakerStory), 0, 65'535, 64, false, "stories"},
+    {File::Stats, Kind::KeyNames, sizeof(KeyName), 0, std::uint64_t{1} << 36, 64, false,
+     "names of keys"},
 };
 
 std::string file_text(FileKind file) {
@@ -215,6 +217,10 @@ Result<void> check_together(const HeaderSet& headers) {
                             breakers * sizeof(BreakerCounters) +
                             bulkheads * sizeof(BulkheadCounters)) {
     return damaged(FileKind::Stats, "region stripes: wrong stride");
+  }
+  const std::uint64_t names = find_region(stats, RegionKind::KeyNames)->count;
+  if (names != 0 && names != bucket.count) {
+    return damaged(FileKind::Stats, "region names of keys: not one beside each slot");
   }
   const Region& tops = *find_region(stats, RegionKind::Tops);
   if (tops.count % limits != 0 || tops.flags != tops.count / limits) {

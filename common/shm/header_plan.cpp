@@ -118,6 +118,8 @@ void plan_stats(Planner& plan, const Capacity& capacity) {
   plan.set_flags(capacity.tops);
   plan.add(RegionKind::Trips, sizeof(TripRecord), capacity.trips, kCacheLine);
   plan.add(RegionKind::BreakerStories, sizeof(BreakerStory), capacity.breakers, kCacheLine);
+  plan.add(RegionKind::KeyNames, sizeof(KeyName),
+           capacity.remember_keys ? slots_for(capacity.keys) : 0, kPage);
 }
 
 Error out_of_range(const char* setting, std::uint64_t value, std::uint64_t low,

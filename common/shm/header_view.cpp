@@ -102,6 +102,8 @@ View view_of(const HeaderSet& headers, const std::array<std::uint8_t*, 3>& bases
   const Region& trips = region(FileKind::Stats, RegionKind::Trips);
   view.trips = reinterpret_cast<TripRecord*>(stats + trips.offset);
   view.trip_count = static_cast<std::uint32_t>(trips.count);
+  const Region& names = region(FileKind::Stats, RegionKind::KeyNames);
+  if (names.count != 0) view.key_names = reinterpret_cast<KeyName*>(stats + names.offset);
   view.stories = reinterpret_cast<BreakerStory*>(
       stats + region(FileKind::Stats, RegionKind::BreakerStories).offset);
 

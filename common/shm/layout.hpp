@@ -23,7 +23,7 @@
 namespace cutwater::shm {
 
 inline constexpr std::uint64_t kMagic = 0x3152455441575543ULL;   // "CUWATER1" as bytes
-inline constexpr std::uint16_t kAbiMajor = 4;
+inline constexpr std::uint16_t kAbiMajor = 5;
 inline constexpr std::uint16_t kAbiMinor = 0;
 inline constexpr std::uint64_t kFeaturesKnown = 0;  // feat_required bits this build understands
 inline constexpr std::uint64_t kFeatureTsc = 1;     // feat_optional: clients may read time by TSC
@@ -69,6 +69,7 @@ enum class RegionKind : std::uint32_t {
   Waiters = 25,            ///< state: WaiterRecord[]
   Trips = 30,              ///< stats: TripRecord[] (shm/breaker/trip_layout.hpp)
   BreakerStories = 31,     ///< stats: BreakerStory[] by breaker index
+  KeyNames = 32,           ///< stats: KeyName[], one beside each slot; none without remember-keys
 };
 
 struct Region {
@@ -227,6 +228,20 @@ struct TopRecord {
   char text[27];                     ///< cut
 };
 static_assert(sizeof(TopRecord) == 64);
+
+/// The readable name of the key whose entry lies in the slot of the same number, where
+/// `instance.remember-keys` is on. For people, never an input of a decision. Who writes and who
+/// believes it: shm/limit/key_name.hpp.
+struct KeyName {
+  std::uint64_t tag;                 ///< of the entry it was written for; 0 = none, or half written
+  std::uint8_t length;               ///< 0..39: the whole key. kKeyNameCut: the first 31 bytes of a
+                                     ///< longer one, and behind them 8 bytes of seal
+  char text[39];
+};
+static_assert(sizeof(KeyName) == 48 && offsetof(KeyName, text) == 9);
+inline constexpr std::size_t kKeyNameWhole = sizeof KeyName::text;   ///< bytes of a key kept whole
+inline constexpr std::size_t kKeyNameShown = kKeyNameWhole - sizeof(std::uint64_t);
+inline constexpr std::uint8_t kKeyNameCut = 255;
 
 enum class EventKind : std::uint8_t {
   None = 0,

@@ -12,6 +12,7 @@
 #include "shm/counters.hpp"
 #include "shm/image.hpp"
 #include "shm/limit/bucket_detail.hpp"
+#include "shm/limit/key_name.hpp"
 #include "shm/limit/override_table.hpp"
 #include "shm/memory_copy_bulkheads.hpp"
 #include "shm/process_table.hpp"
@@ -177,7 +178,7 @@ class Copier {
     if (ban ? tat <= t_ : !is_bucket_kind(record) || tat <= full_level(from_, c_, record, t_)) {
       return;
     }
-    const bool placed = put(index / kGroupSlots, word);
+    const bool placed = put(index, word);
     if (ban) {
       ++(placed ? report_.bans : report_.bans_lost);
     } else if (placed) {
@@ -188,7 +189,8 @@ class Copier {
     }
   }
 
-  bool put(std::uint64_t old_group, Word16 word) {
+  bool put(std::uint64_t index, Word16 word) {
+    const std::uint64_t old_group = index / kGroupSlots;
     const Home home = home_of(from_, old_group, word.lo);
     std::uint64_t group = first_group(to_, home.q0, home.fp);
     if (!guarded(Guard::CopyFindsNewPlace)) group = old_group % to_.groups;
@@ -199,6 +201,7 @@ class Copier {
         Word16* place = to_.slots + groups[side] * kGroupSlots + line * kLineSlots + i % kLineSlots;
         if (place->lo != 0) continue;
         *place = {(word.lo & ~kTagAlt) | (side == 1 ? kTagAlt : 0), word.hi};
+        copy_key_name(from_, index, to_, static_cast<std::uint64_t>(place - to_.slots), place->lo);
         return true;
       }
     }

@@ -196,6 +196,7 @@ Capacity Segment::capacity() const noexcept {
   out.tops = view_.tops_per_limit;
   out.trips = view_.trip_count;
   out.calendars = view_.calendar_count;
+  out.remember_keys = view_.key_names != nullptr;
   return out;
 }
 

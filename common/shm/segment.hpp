@@ -38,6 +38,7 @@ struct Capacity {
   std::uint32_t bulkheads = 64;        ///< 0..65535
   std::uint32_t bulkhead_cells = 4096; ///< 0..2^20 places of all bulkheads; 16 bytes each
   std::uint32_t waiters = 1024;        ///< 0..2^18 calls in line at all bulkheads; 64 bytes each
+  bool remember_keys = false;          ///< names of keys: 96 bytes more for each of `keys`
   friend bool operator==(const Capacity&, const Capacity&) = default;
 };
 

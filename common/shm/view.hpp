@@ -78,6 +78,7 @@ struct View {
   TripRecord* trips = nullptr;
   std::uint32_t trip_count = 0;        ///< 0 = none are kept
   BreakerStory* stories = nullptr;     ///< by breaker index
+  KeyName* key_names = nullptr;        ///< by slot; nullptr: names of keys are not kept
 
   SegmentClock clock;
   const std::uint8_t* secret = nullptr;   ///< 192 bytes: master secret of the key hash

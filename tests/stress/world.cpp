@@ -42,6 +42,8 @@ std::vector<World::Range> World::ranges_of(const shm::View& view) {
           {view.events, view.event_count * sizeof(shm::EventRecord)},
           {view.tops, std::size_t{view.limit_count} * view.tops_per_limit *
                           sizeof(shm::TopRecord)},
+          {view.key_names, view.key_names == nullptr ? 0
+                                                     : view.slot_count * sizeof(shm::KeyName)},
           {view.trips, view.trip_count * sizeof(shm::TripRecord)},
           {view.stories, view.breaker_count * sizeof(shm::BreakerStory)}};
 }
@@ -75,7 +77,8 @@ World::World(std::vector<rule::LimitSettings> limits, WorldOptions options) {
                       .trips = options.trips,
                       .bulkheads = options.bulkheads,
                       .bulkhead_cells = options.bulkhead_cells,
-                      .waiters = options.waiters};
+                      .waiters = options.waiters,
+                      .remember_keys = options.remember_keys};
   segment.clock = options.clock;
   auto made = shm::Segment::create_files(directory_.fd(), segment);
   if (!made) give_up(made.error().text());

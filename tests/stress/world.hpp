@@ -73,6 +73,7 @@ struct WorldOptions {
   std::uint32_t bulkheads = 0;
   std::uint32_t bulkhead_cells = 0;
   std::uint32_t waiters = 0;
+  bool remember_keys = false;
   shm::ClockKind clock = shm::ClockKind::Stepped;
 };
 

@@ -7,7 +7,7 @@ namespace cutwater {
 
 inline constexpr char kVersion[] = "0.1.0";
 /// Memory layout this library was built with (common/LAYOUT.md).
-inline constexpr std::uint16_t kLayoutMajor = 4;
+inline constexpr std::uint16_t kLayoutMajor = 5;
 inline constexpr std::uint16_t kLayoutMinor = 0;
 /// Protocol versions this library speaks (common/PROTOCOL.md).
 inline constexpr std::uint8_t kProtocolMin = 1;

@@ -31,6 +31,7 @@ Outcome each_window(const View& view, const AdmitAsk& ask, Subject& subject, Act
       one.window = next;
       one.rule = subject.rule[next];
       one.expect = subject.c;
+      one.text = ask.key.text;
       done = act(one, subject);
       if (done == Outcome::Answered) ++next;
     }

@@ -16,6 +16,7 @@ BucketAsk ask_of(const AdmitAsk& ask, const Subject& subject, std::uint8_t windo
   out.window = window;
   out.rule = subject.rule[window];
   out.expect = subject.c;
+  out.text = ask.key.text;
   return out;
 }
 

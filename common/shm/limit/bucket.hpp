@@ -55,6 +55,7 @@ struct BucketAsk {
   Take take = Take::Cost;
   std::uint16_t rule = 0;              ///< rule id of that window; 0 = the limit's own
   std::uint64_t expect = 0;            ///< `current` that `rule` was found under; 0 = any
+  std::string_view text{};             ///< the key's bytes, for key_name.hpp; none: not kept
 };
 
 /// What became of an ask besides the Decision's numbers.

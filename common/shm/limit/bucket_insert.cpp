@@ -17,10 +17,13 @@
 // the claim 3, after the rescan 0.
 // Claims differ by a nonce: else a stopped inserter promotes somebody else's claim with its old
 // clock. Killed after 1: a claim that anybody adopts, or overwrites at its deadline (1.05-2.1 ms).
-// After 3: a whole bucket.
+// After 3: a whole bucket. Where names of keys are kept (key_name.hpp) the name follows the
+// promotion; a kill before it leaves a bucket without one.
 #include "base/fork_page.hpp"
 #include "base/sync_point.hpp"
+#include "rule/limit_settings.hpp"
 #include "shm/limit/bucket_detail.hpp"
+#include "shm/limit/key_name.hpp"
 
 namespace cutwater::shm::detail {
 namespace {
@@ -143,6 +146,14 @@ bool rescan(const View& view, const Frame& frame, const Place& place, std::uint3
   return true;
 }
 
+// For people, as far as they may see it.
+[[gnu::cold]] void keep_name(const View& view, const BucketAsk& ask, std::uint64_t c,
+                             std::uint64_t slot, std::uint64_t tag) noexcept {
+  const LimitConfig& config = view.limit_config(c, ask.limit.index);
+  if (read_once(config.show_keys) != static_cast<std::uint8_t>(rule::ShowKeys::Shown)) return;
+  remember_key(view, slot, tag, ask.text);
+}
+
 }  // namespace
 
 Vacancy find_vacancy(const View& view, std::uint64_t c, std::uint16_t asker, const Place& place,
@@ -201,6 +212,7 @@ Attempt insert(const View& view, const BucketAsk& ask, const Place& place, const
   if (!cas16(claim.own.slot, expected, member))
     return Attempt::StartOver;  // adopted, killed or reused
   hint = static_cast<std::uint64_t>(claim.own.slot - view.slots);
+  if (view.key_names != nullptr) [[unlikely]] keep_name(view, ask, frame.c, hint, tag);
   fill_grant(frame, claim.own.slot, tag, step.y, cost, out);
   return Attempt::Done;
 }
