@@ -3,7 +3,6 @@
 // image names and that has rested.
 #include "shm/breaker/places.hpp"
 
-#include <algorithm>
 #include <vector>
 
 #include "shm/breaker/publisher.hpp"
@@ -87,30 +86,25 @@ Result<void> BreakerPublisher::place_hanging(BreakerConfig& c, const rule::Break
 }
 
 Result<std::uint32_t> BreakerPublisher::take_lines(std::uint32_t count) {
-  if (!used_lines_) find_used_lines();
-  std::vector<Lines>& used = *used_lines_;
-  std::uint32_t at = 0;
-  auto place = used.begin();
-  for (; place != used.end(); ++place) {
-    if (place->first >= at && place->first - at >= count) break;
-    at = std::max(at, place->first + place->count);
-  }
-  if (at > view_.breaker_lines || view_.breaker_lines - at < count) {
+  if (!gaps_) gaps_ = free_lines();
+  const Gap* const gap = gaps_->first_fit(count);
+  if (gap == nullptr) {
     return Error{Errc::Busy,
                  "windows and probes of breakers that were changed or removed keep their places "
                  "for an hour, and no room is left; raise capacity.breaker-memory (now " +
                      std::to_string(std::uint64_t{view_.breaker_lines} * kCacheLine) +
                      " bytes) and restart, or wait"};
   }
-  used.insert(place, {at, count});
+  const std::uint32_t at = gap->first;
+  gaps_->take({at, count});
   return at;
 }
 
 /// Nothing becomes free while one apply() runs: what it gives up rests.
-void BreakerPublisher::find_used_lines() {
-  std::vector<Lines>& used = used_lines_.emplace();
+Gaps BreakerPublisher::free_lines() {
+  std::vector<Gap> used;
   for (const Resting& r : resting_next_) {
-    if (r.until > now_) used.push_back(r.lines);
+    if (r.until > now_) used.push_back({r.lines.first, r.lines.count});
   }
   for (std::uint32_t i = 0; i < view_.breaker_count; ++i) {
     const BreakerConfig& c = config(i);
@@ -122,8 +116,7 @@ void BreakerPublisher::find_used_lines() {
     if (c.hanging_cells != kNoLine) used.push_back({c.hanging_cells, kHangingLines});
     if (c.kind != kNamedEntry) used.push_back({c.instance, kInstanceLines});
   }
-  std::sort(used.begin(), used.end(),
-            [](const Lines& a, const Lines& b) { return a.first < b.first; });
+  return Gaps(std::move(used), view_.breaker_lines);
 }
 
 void BreakerPublisher::rest(Lines lines, std::int64_t now) {

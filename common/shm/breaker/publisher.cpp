@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <set>
+#include <unordered_set>
 
 #include "base/sync_point.hpp"
 #include "shm/breaker/detail.hpp"
@@ -11,8 +11,6 @@
 
 namespace cutwater::shm {
 namespace {
-
-constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
 /// True when outcomes of the one cannot be read as the other's.
 bool other_shape(const rule::BreakerNumbers& a, const rule::BreakerNumbers& b) noexcept {
@@ -71,24 +69,27 @@ Result<BreakerChanges> BreakerPublisher::apply(std::uint8_t* image,
   moved_.clear();
   rejudged_.clear();
   reused_.clear();
-  used_lines_.reset();
+  gaps_.reset();
   resting_next_ = resting_;
   resting_index_next_ = resting_index_;
+  std::erase_if(resting_next_, [now](const Resting& r) { return r.until <= now; });
+  std::erase_if(resting_index_next_, [now](const RestingIndex& r) { return r.until <= now; });
   if (auto fine = check(breakers); !fine) return fine.error();
   BreakerChanges changes;
   const std::vector<Wanted> all = expand_patterns(breakers);
-  std::set<std::string_view> wanted;
+  std::unordered_set<std::string_view> wanted;
   for (const Wanted& one : all) wanted.insert(one.settings.name);
   for (std::uint32_t i = 0; i < view_.breaker_count; ++i) {
     if (config(i).used == 0 || wanted.count(name_at(i)) != 0) continue;
     changes.removed += config(i).kind != kInstanceEntry;
     remove(i, now);
   }
+  find_names(now);
   for (const Wanted& one : all) {
     const rule::BreakerSettings& settings = one.settings;
-    const std::uint32_t index = index_of(settings.name);
+    const std::uint32_t index = names_.index_of(settings.name);
     const std::uint32_t counts = one.kind != kInstanceEntry ? 1 : 0;
-    if (index == kNone) {
+    if (index == EntryNames::kNone) {
       if (auto added = add(one, now); !added) return added.error();
       changes.added += counts;
       continue;
@@ -180,27 +181,23 @@ void BreakerPublisher::committed(const std::vector<rule::BreakerSettings>& break
   reused_.clear();
 }
 
-std::uint32_t BreakerPublisher::index_of(std::string_view wanted) noexcept {
-  for (std::uint32_t i = 0; i < view_.breaker_count; ++i) {
-    if (config(i).used != 0 && name_at(i) == wanted) return i;
+/// What rests serves only the name that had it, which gets it back at once.
+void BreakerPublisher::find_names(std::int64_t now) {
+  std::vector<bool> resting(view_.breaker_count);
+  for (const RestingIndex& r : resting_index_next_) {
+    if (r.until > now && r.index < resting.size()) resting[r.index] = true;
   }
-  return kNone;
-}
-
-std::uint32_t BreakerPublisher::free_index(std::string_view wanted, std::int64_t now) noexcept {
-  const auto resting = [&](std::uint32_t index) {
-    return std::any_of(resting_index_next_.begin(), resting_index_next_.end(),
-                       [&](const RestingIndex& r) { return r.index == index && r.until > now; });
-  };
-  std::uint32_t used = kNone;
+  names_.begin(view_.breaker_count);
   for (std::uint32_t i = 0; i < view_.breaker_count; ++i) {
-    if (config(i).used != 0) continue;
-    // A name that comes back gets its old place at once: nobody else could be confused by it.
-    if (name(i).length != 0 && name_at(i) == wanted) return i;
-    if (resting(i)) continue;
-    if (used == kNone || (config(used).incarnation != 0 && config(i).incarnation == 0)) used = i;
+    using Free = EntryNames::Free;
+    if (config(i).used != 0) {
+      names_.add_used(i, name_at(i));
+    } else {
+      names_.add_free(i, name_at(i), resting[i]                    ? Free::OwnerOnly
+                                     : config(i).incarnation == 0 ? Free::Fresh
+                                                                  : Free::Reusable);
+    }
   }
-  return used;
 }
 
 void BreakerPublisher::remove(std::uint32_t index, std::int64_t now) {
@@ -219,8 +216,8 @@ void BreakerPublisher::remove(std::uint32_t index, std::int64_t now) {
 
 Result<void> BreakerPublisher::add(const Wanted& wanted, std::int64_t now) {
   const rule::BreakerSettings& settings = wanted.settings;
-  const std::uint32_t index = free_index(settings.name, now);
-  if (index == kNone) {
+  const std::uint32_t index = names_.free_for(settings.name);
+  if (index == EntryNames::kNone) {
     return Error{Errc::Busy,
                  "breakers that were removed keep their place for an hour and none is left for '" +
                      settings.name + "'; raise capacity.breakers (now " +
@@ -233,7 +230,7 @@ Result<void> BreakerPublisher::add(const Wanted& wanted, std::int64_t now) {
   c.used = 1;
   c.incarnation = config(index).incarnation + 1;
   c.kind = wanted.kind;
-  c.pattern = wanted.kind == kInstanceEntry ? index_of(wanted.pattern) : kNoLine;
+  c.pattern = wanted.kind == kInstanceEntry ? names_.index_of(wanted.pattern) : kNoLine;
   c.span_ring = c.hanging_cells = c.instance = kNoLine;
   c.numbers = n;
   if (auto placed = place_ring(c, n, epoch, now); !placed) return placed;
@@ -258,6 +255,7 @@ Result<void> BreakerPublisher::add(const Wanted& wanted, std::int64_t now) {
   record = {};
   record.length = static_cast<std::uint8_t>(settings.name.size());
   std::memcpy(record.text, settings.name.data(), settings.name.size());
+  names_.take(index, settings.name);
   write_classes(index, settings);
   return {};
 }

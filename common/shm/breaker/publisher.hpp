@@ -26,6 +26,8 @@
 
 #include "rule/breaker_settings.hpp"
 #include "shm/breaker/ring.hpp"
+#include "shm/entry_names.hpp"
+#include "shm/gaps.hpp"
 #include "shm/pattern_idle.hpp"
 #include "shm/pattern_publish.hpp"
 #include "shm/view.hpp"
@@ -76,8 +78,7 @@ class BreakerPublisher {
   std::string_view name_at(std::uint32_t index) noexcept;
 
   Result<void> check(const std::vector<rule::BreakerSettings>& breakers) const;
-  std::uint32_t index_of(std::string_view wanted) noexcept;
-  std::uint32_t free_index(std::string_view wanted, std::int64_t now) noexcept;
+  void find_names(std::int64_t now);
   void remove(std::uint32_t index, std::int64_t now);
   Result<void> add(const Wanted& wanted, std::int64_t now);
   Result<bool> change(std::uint32_t index, const rule::BreakerSettings& settings,
@@ -91,7 +92,7 @@ class BreakerPublisher {
   Result<void> place_hanging(BreakerConfig& c, const rule::BreakerNumbers& n,
                              std::uint32_t epoch);
   Result<std::uint32_t> take_lines(std::uint32_t count);
-  void find_used_lines();
+  Gaps free_lines();
   void rest(Lines lines, std::int64_t now);
   enum class From : std::uint8_t { Closed, Any };
   void make_room(const std::vector<rule::BreakerSettings>& breakers);
@@ -106,7 +107,8 @@ class BreakerPublisher {
   std::vector<rule::BreakerSettings> settings_;
   std::vector<Resting> resting_, resting_next_;
   std::vector<RestingIndex> resting_index_, resting_index_next_;
-  std::optional<std::vector<Lines>> used_lines_;   ///< of this apply(), in order of places
+  EntryNames names_;                         ///< of this apply()
+  std::optional<Gaps> gaps_;                 ///< of this apply(): lines
   std::vector<Moved> moved_;
   std::vector<std::uint32_t> rejudged_;      ///< breakers whose half-open rule changed
   std::vector<PlaceRef> given_up_;

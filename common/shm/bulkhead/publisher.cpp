@@ -3,15 +3,13 @@
 
 #include <algorithm>
 #include <cstring>
-#include <set>
+#include <unordered_set>
 
 #include "base/guard.hpp"
 #include "shm/bulkhead/detail.hpp"
 
 namespace cutwater::shm {
 namespace {
-
-constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
 std::uint32_t records_wanted(const rule::BulkheadSettings& settings) noexcept {
   return settings.max_wait_ns == 0 ? 0 : settings.max_waiting;
@@ -27,7 +25,7 @@ Error too_many(std::uint64_t needed, const std::string& what, std::uint64_t room
 
 }  // namespace
 
-BulkheadConfig& BulkheadPublisher::config(std::uint32_t index) noexcept {
+BulkheadConfig& BulkheadPublisher::config(std::uint32_t index) const noexcept {
   return reinterpret_cast<BulkheadConfig*>(image_ + view_.image_bulkheads_offset)[index];
 }
 NameRecord& BulkheadPublisher::name(std::uint32_t index) noexcept {
@@ -65,20 +63,22 @@ Result<void> BulkheadPublisher::apply(std::uint8_t* image,
                                       std::int64_t now) {
   image_ = image;
   now_ = now;
-  taken_.clear();
+  for (auto& gaps : gaps_) gaps.reset();
   resting_next_ = resting_;
   resting_index_next_ = resting_index_;
   if (auto fine = check(bulkheads); !fine) return fine;
-  let_go_of_the_removed(now);
+  find_resting(now);
+  let_go_of_the_removed();
   const std::vector<Wanted> all = expand_patterns(bulkheads);
-  std::set<std::string_view> wanted;
+  std::unordered_set<std::string_view> wanted;
   for (const Wanted& one : all) wanted.insert(one.settings.name);
   for (std::uint32_t i = 0; i < view_.bulkhead_count; ++i) {
     if (config(i).used != 0 && wanted.count(name_at(i)) == 0) remove(i, now);
   }
+  find_names();
   for (const Wanted& one : all) {
-    const std::uint32_t index = index_of(one.settings.name);
-    auto done = index == kNone ? add(one, now) : write(index, one.settings, now);
+    const std::uint32_t index = names_.index_of(one.settings.name);
+    auto done = index == EntryNames::kNone ? add(one, now) : write(index, one.settings, now);
     if (!done) return done;
   }
   make_room();
@@ -126,28 +126,36 @@ bool BulkheadPublisher::settle_due(const std::uint8_t* image) const noexcept {
   return false;
 }
 
-std::uint32_t BulkheadPublisher::index_of(std::string_view wanted) noexcept {
-  for (std::uint32_t i = 0; i < view_.bulkhead_count; ++i) {
-    if (config(i).used != 0 && name_at(i) == wanted) return i;
+/// What rested long enough is forgotten, so that the lists stay as short as what rests.
+void BulkheadPublisher::find_resting(std::int64_t now) {
+  const auto over = [now](const auto& r) { return r.until <= now; };
+  std::erase_if(resting_next_, over);
+  std::erase_if(resting_index_next_, over);
+  index_rests_.assign(view_.bulkhead_count, false);
+  for (const RestingIndex& r : resting_index_next_) {
+    if (r.index < index_rests_.size()) index_rests_[r.index] = true;
   }
-  return kNone;
+  resting_of_.clear();
+  for (std::size_t i = 0; i < resting_next_.size(); ++i) {
+    resting_of_.emplace(resting_next_[i].index, i);
+  }
 }
 
-bool BulkheadPublisher::rests(std::uint32_t index, std::int64_t now) const noexcept {
-  return std::any_of(resting_index_next_.begin(), resting_index_next_.end(),
-                     [&](const RestingIndex& r) { return r.index == index && r.until > now; });
-}
-
-std::uint32_t BulkheadPublisher::free_index(std::string_view wanted, std::int64_t now) noexcept {
-  std::uint32_t used = kNone;
+/// What rests, or has its runs still, serves only the name that had it.
+void BulkheadPublisher::find_names() {
+  names_.begin(view_.bulkhead_count);
   for (std::uint32_t i = 0; i < view_.bulkhead_count; ++i) {
-    if (config(i).used != 0) continue;
-    // A name that comes back gets its old index at once: nobody else could be confused by it.
-    if (name(i).length != 0 && name_at(i) == wanted) return i;
-    if (rests(i, now) || total_of(config(i).cells) + total_of(config(i).records) != 0) continue;
-    if (used == kNone || (config(used).incarnation != 0 && config(i).incarnation == 0)) used = i;
+    using Free = EntryNames::Free;
+    const BulkheadConfig& c = config(i);
+    if (c.used != 0) {
+      names_.add_used(i, name_at(i));
+      continue;
+    }
+    const bool kept = index_rests_[i] || total_of(c.cells) + total_of(c.records) != 0;
+    names_.add_free(i, name_at(i), kept                  ? Free::OwnerOnly
+                                   : c.incarnation == 0 ? Free::Fresh
+                                                        : Free::Reusable);
   }
-  return used;
 }
 
 /// Its runs stay where they are until let_go_of_the_removed(); holders of the old name are told at
@@ -163,21 +171,22 @@ void BulkheadPublisher::remove(std::uint32_t index, std::int64_t now) {
   c.used = 0;
   ++c.incarnation;
   resting_index_next_.push_back({index, now + kBulkheadRestNs});
+  index_rests_[index] = true;
 }
 
 /// Those that are gone for an hour and whose last holder has left.
-void BulkheadPublisher::let_go_of_the_removed(std::int64_t now) {
+void BulkheadPublisher::let_go_of_the_removed() {
   for (std::uint32_t i = 0; i < view_.bulkhead_count; ++i) {
     BulkheadConfig& c = config(i);
-    if (c.used != 0 || total_of(c.cells) + total_of(c.records) == 0 || rests(i, now)) continue;
+    if (c.used != 0 || total_of(c.cells) + total_of(c.records) == 0 || index_rests_[i]) continue;
     if (nobody_is_in(view_, c)) c = emptied(c);
   }
 }
 
 Result<void> BulkheadPublisher::add(const Wanted& wanted, std::int64_t now) {
   const rule::BulkheadSettings& settings = wanted.settings;
-  const std::uint32_t index = free_index(settings.name, now);
-  if (index == kNone) {
+  const std::uint32_t index = names_.free_for(settings.name);
+  if (index == EntryNames::kNone) {
     return Error{Errc::Busy,
                  "bulkheads that were removed keep their place for an hour and none is left for '" +
                      (wanted.pattern.empty() ? settings.name : wanted.pattern) +
@@ -192,7 +201,7 @@ Result<void> BulkheadPublisher::add(const Wanted& wanted, std::int64_t now) {
   c.used = 1;
   ++c.incarnation;
   c.kind = wanted.kind;
-  c.pattern = wanted.kind == kInstanceEntry ? index_of(wanted.pattern) : kNoLine;
+  c.pattern = wanted.kind == kInstanceEntry ? names_.index_of(wanted.pattern) : kNoLine;
   if (wanted.kind == kInstanceEntry) {
     // An apply() that failed may have written the number that would be next.
     const bool kept = !nobody_is_in(view_, c);
@@ -203,6 +212,7 @@ Result<void> BulkheadPublisher::add(const Wanted& wanted, std::int64_t now) {
   record = {};
   record.length = static_cast<std::uint8_t>(settings.name.size());
   std::memcpy(record.text, settings.name.data(), settings.name.size());
+  names_.take(index, settings.name);
   return write(index, settings, now);
 }
 

@@ -21,13 +21,17 @@
 // Thread safety: one thread. Allocates; never on a decision path.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include <cutwater/result.hpp>
 
 #include "rule/bulkhead_settings.hpp"
 #include "shm/bulkhead/layout.hpp"
+#include "shm/entry_names.hpp"
+#include "shm/gaps.hpp"
 #include "shm/pattern_idle.hpp"
 #include "shm/pattern_publish.hpp"
 #include "shm/view.hpp"
@@ -69,17 +73,16 @@ class BulkheadPublisher {
   struct RestingIndex { std::uint32_t index; std::int64_t until; };
   using Wanted = WantedEntry<rule::BulkheadSettings>;
 
-  BulkheadConfig& config(std::uint32_t index) noexcept;
+  BulkheadConfig& config(std::uint32_t index) const noexcept;
   NameRecord& name(std::uint32_t index) noexcept;
   std::string_view name_at(std::uint32_t index) noexcept;
 
   Result<void> check(const std::vector<rule::BulkheadSettings>& bulkheads) const;
-  std::uint32_t index_of(std::string_view wanted) noexcept;
-  std::uint32_t free_index(std::string_view wanted, std::int64_t now) noexcept;
+  void find_names();
+  void find_resting(std::int64_t now);
   void remove(std::uint32_t index, std::int64_t now);
   Result<void> add(const Wanted& wanted, std::int64_t now);
-  bool rests(std::uint32_t index, std::int64_t now) const noexcept;
-  void let_go_of_the_removed(std::int64_t now);
+  void let_go_of_the_removed();
   void keep_name(std::uint32_t index, std::uint32_t incarnation) noexcept;
   void make_room();
   Result<void> write(std::uint32_t index, const rule::BulkheadSettings& settings,
@@ -89,10 +92,13 @@ class BulkheadPublisher {
   std::uint32_t drained_to(const Extent (&extents)[kExtents], Pool pool,
                            std::uint32_t wanted) const noexcept;
   Result<void> grow(Extent (&extents)[kExtents], Pool pool, std::uint32_t count);
+  bool take(Extent (&extents)[kExtents], Run run);
+  Error scattered(Pool pool) const;
   void shrink(Extent (&extents)[kExtents], Pool pool, std::uint32_t to, std::int64_t now);
-  std::vector<Extent> in_use(Pool pool);
+  Gaps& gaps(Pool pool);
+  std::vector<Gap> its_own(Pool pool) const;
   void clear(Run run) noexcept;
-  bool is_its_own(const Resting& resting) noexcept;
+  bool is_its_own(const Resting& resting) const noexcept;
   std::uint32_t room(Pool pool) const noexcept;
 
   View view_;
@@ -102,7 +108,11 @@ class BulkheadPublisher {
   std::vector<Resting> resting_, resting_next_;
   std::vector<RestingIndex> resting_index_, resting_index_next_;
   std::uint32_t writing_ = 0;                ///< the bulkhead at hand
-  std::vector<Run> taken_;                   ///< by this apply()
+  // Of this apply():
+  EntryNames names_;
+  std::vector<bool> index_rests_;            ///< by bulkhead
+  std::optional<Gaps> gaps_[2];              ///< by Pool; what rests is in none
+  std::unordered_multimap<std::uint32_t, std::size_t> resting_of_;   ///< of resting_next_
   std::vector<PlaceRef> given_up_;
 };
 
