@@ -146,7 +146,6 @@ void AskedBreaker::say(Call& call, wire::OutcomeReport report, bool counts) noex
         std::max<std::int64_t>(0, boottime_ns() - asked->start_ns));
   }                                      // else the daemon measures
   link.asked_calls().report(socket, *asked, std::move(report), link.ask_deadline_ns());
-  asked->used = true;                    // nobody presents it any more
 }
 
 void AskedBreaker::report(Call& call, std::uint8_t ended, std::string_view outcome_class,

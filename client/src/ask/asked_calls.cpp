@@ -7,6 +7,7 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -115,26 +116,40 @@ bool AskedCalls::present_some(AskSocket& socket, std::int64_t deadline_ns) {
   return true;
 }
 
+/// From here on nobody presents it: reported and presented it would be held by nobody.
+AskedCalls::Taken AskedCalls::take_ticket(AskedCall& call, wire::OutcomeReport& report) noexcept {
+  const Guard guard(*this);              // whoever presents may change it
+  const Taken out{call.session, std::exchange(call.used, true)};
+  try {
+    report.ticket = call.bytes();
+  } catch (const std::exception&) {
+    report.ticket.clear();
+  }
+  return out;
+}
+
+/// It was not reported after all. Others may have presented what they found meanwhile.
+void AskedCalls::put_back(AskedCall& call) noexcept {
+  const Guard guard(*this);
+  call.used = false;
+  session_.store(0, std::memory_order_relaxed);
+}
+
 bool AskedCalls::report(AskSocket* socket, AskedCall& call, wire::OutcomeReport report,
                         std::int64_t deadline_ns) noexcept {
+  if (socket != nullptr) present(*socket, deadline_ns);
+  Taken taken = take_ticket(call, report);
   for (int attempt = 0; socket != nullptr && attempt < 2; ++attempt) {
-    present(*socket, deadline_ns);
-    std::uint32_t session = 0;
-    {
-      const Guard guard(*this);          // whoever presents may change it
-      session = call.session;
-      try {
-        report.ticket = call.bytes();
-      } catch (const std::exception&) {
-        break;
-      }
-    }
-    if (report.ticket.empty()) break;    // the daemon said that it is gone
-    if (post_outcome(*socket, report, call.holds, session)) return true;
+    if (report.ticket.empty()) break;    // the daemon said that it is gone; or no memory for it
+    if (post_outcome(*socket, report, call.holds, taken.session)) return true;
     // Another session, no connection, or too many under way: a PING makes the connection anew
     // where it must, and reads what others left to be read.
     std::int64_t clock = 0;
     if (ask_clock(*socket, clock, deadline_ns) != AskEnd::Answered) break;
+    if (taken.told_before) continue;     // by its first word
+    put_back(call);
+    present(*socket, deadline_ns);
+    taken = take_ticket(call, report);
   }
   count_lost();
   return false;

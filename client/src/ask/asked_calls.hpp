@@ -28,7 +28,7 @@ struct AskedCall {
   std::array<char, wire::kMaxTicket> ticket{};
   std::uint8_t size = 0;                 ///< of the ticket; 0: gone
   bool holds = false;                    ///< a cell: its outcome is repeated until it is answered
-  bool used = false;
+  bool used = false;                     ///< its end is told, or lost: AskedCalls' own
   std::uint32_t session = 0;             ///< whose ticket it is
   AskedCall* before = nullptr;           ///< AskedCalls' own
   AskedCall* behind = nullptr;
@@ -54,8 +54,8 @@ class AskedCalls {
   /// there is nothing to do.
   void present(AskSocket& socket, std::int64_t deadline_ns) noexcept;
 
-  /// Reports the end of a call, presenting it first where that is needed. False: it is lost,
-  /// counted.
+  /// Reports the end of a call, presenting it first where that is needed; nobody presents it any
+  /// more. False: it is lost, counted.
   bool report(AskSocket* socket, AskedCall& call, wire::OutcomeReport report,
               std::int64_t deadline_ns) noexcept;
 
@@ -67,6 +67,12 @@ class AskedCalls {
   class Guard;
   void forget_other_life() noexcept;
   bool present_some(AskSocket& socket, std::int64_t deadline_ns);
+  struct Taken {
+    std::uint32_t session;               ///< whose ticket it is
+    bool told_before;
+  };
+  Taken take_ticket(AskedCall& call, wire::OutcomeReport& report) noexcept;
+  void put_back(AskedCall& call) noexcept;
 
   LifeLock lock_;                        // the next three
   AskedCall* first_ = nullptr;

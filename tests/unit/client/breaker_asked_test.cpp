@@ -3,7 +3,10 @@
 // often, and what becomes of calls over cuts, restarts and forks.
 #include <sys/wait.h>
 
+#include "base/clock.hpp"
 #include "src/ask/ask_socket.hpp"
+#include "src/ask/asked_calls.hpp"
+#include "src/ask/asking.hpp"
 #include "unit/client/ask_fixture.hpp"
 
 namespace cutwater::test {
@@ -178,6 +181,37 @@ TEST_F(BreakerAsked, AfterARestartAnySingleAskPresents) {
     for (int i = 0; i < 3 && daemon.presented == before; ++i) ask(client, fraud);
     EXPECT_EQ(daemon.presented, before + 1);
   }
+}
+
+// A thread that is stopped between the report of a place and the end of its ticket, while others
+// find another daemon: presented again, the place would be held with nobody left to give it back.
+TEST_F(BreakerAsked, WhatWasReportedIsNeverPresentedAgain) {
+  const auto in_a_minute = [] { return boottime_ns() + 60'000'000'000; };
+  const auto wait = client::Deadline::in(60s);
+  client::AskSocket socket("asker", 60s);
+  auto link = client::Connection::connect(daemon.path(), wait);
+  ASSERT_TRUE(link);
+  auto greeting = link->hello(client::hello_for("asker", wire::Want::Ask), wait);
+  ASSERT_TRUE(greeting);
+  ASSERT_TRUE(socket.adopt(std::move(*link), *greeting));
+  client::AskedCalls calls;
+  client::AskedCall* const said = calls.add(nullptr, "said", socket.session_number(), true);
+  client::AskedCall* const held = calls.add(nullptr, "held", socket.session_number(), true);
+  wire::OutcomeReport report;
+  report.outcome = OutcomeKind::Succeeded;
+  ASSERT_TRUE(calls.report(&socket, *said, report, in_a_minute()));
+
+  daemon.stop();
+  daemon.start();
+  std::int64_t clock = 0;
+  while (client::ask_clock(socket, clock, in_a_minute()) == client::AskEnd::Lost) {}
+  calls.present(socket, in_a_minute());
+
+  EXPECT_EQ(daemon.presented, 1U);
+  EXPECT_EQ(held->bytes(), "held again");
+  EXPECT_EQ(said->bytes(), "said");
+  calls.remove(said);
+  calls.remove(held);
 }
 
 TEST_F(BreakerAsked, AReportAloneFindsTheNewDaemonToo) {
