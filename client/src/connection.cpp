@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <exception>
 
 #include <cutwater/version.hpp>
 
@@ -203,10 +204,14 @@ Result<wire::Pong> Connection::ping(std::uint64_t value, Deadline deadline) {
 
 void Connection::bye() noexcept {
   if (!fd_) return;
-  if (auto outgoing = session_.bye(); outgoing) {
-    // One attempt: a peer that does not take 18 bytes is as good as gone.
-    (void)!::send(fd_.get(), outgoing->bytes.data(), outgoing->bytes.size(),
-                  MSG_NOSIGNAL | MSG_DONTWAIT);
+  try {
+    if (auto outgoing = session_.bye(); outgoing) {
+      // One attempt: a peer that does not take 18 bytes is as good as gone.
+      (void)!::send(fd_.get(), outgoing->bytes.data(), outgoing->bytes.size(),
+                    MSG_NOSIGNAL | MSG_DONTWAIT);
+    }
+  } catch (const std::exception&) {
+    // Without memory for a word the end of the connection says it.
   }
   fd_.reset();
 }

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <exception>
 #include <new>
 
 #include "base/clock.hpp"
@@ -195,12 +196,18 @@ void AskSocket::flush() {
 
 void AskSocket::read_for_all(Lock& lock, std::int64_t deadline_ns) {
   reading_ = true;
-  if (cut_ || session_.is_broken() || session_.drained()) {
-    make_again(lock, deadline_ns);
-    reading_ = false;
-    hand_out();
-    return;
+  try {
+    if (cut_ || session_.is_broken() || session_.drained()) make_again(lock, deadline_ns);
+    else receive(lock, deadline_ns);
+  } catch (const std::exception&) {
+    if (!lock.owns_lock()) lock.lock();
+    end_without_memory();
   }
+  reading_ = false;
+  hand_out();
+}
+
+void AskSocket::receive(Lock& lock, std::int64_t deadline_ns) {
   const int fd = fd_.load(std::memory_order_relaxed);
   const bool more_to_send = !session_.unsent().empty();
   lock.unlock();
@@ -222,12 +229,21 @@ void AskSocket::read_for_all(Lock& lock, std::int64_t deadline_ns) {
   if (got > 0) {
     on_input(static_cast<std::size_t>(got));
   } else if (got == 0 || (number != EAGAIN && number != EINTR)) {
-    if (why_.empty()) why_ = "it closed the connection";
     cut_ = true;
+    if (why_.empty()) why_ = "it closed the connection";
   }
   flush();
-  reading_ = false;
-  hand_out();
+}
+
+/// No memory for an answer, or for a connection: what was read is lost, and so is the session.
+void AskSocket::end_without_memory() noexcept {
+  const int fd = fd_.exchange(-1, std::memory_order_relaxed);
+  if (fd >= 0) ::close(fd);
+  up_.store(false, std::memory_order_release);
+  token_.clear();
+  why_.clear();
+  session_.disconnected();
+  session_.fail_all();
 }
 
 void AskSocket::on_input(std::size_t bytes) {
@@ -283,10 +299,10 @@ void AskSocket::make_again(Lock& lock, std::int64_t deadline_ns) {
   // A stream that was lost takes its session along: who knows what the daemon makes of it.
   const bool clean = !session_.is_broken();
   if (!clean) why_ = session_.why();
-  session_.disconnected();
-  const int old = fd_.exchange(-1, std::memory_order_relaxed);
   if (!clean) token_.clear();
   const std::string token = token_;
+  session_.disconnected();
+  const int old = fd_.exchange(-1, std::memory_order_relaxed);
   lock.unlock();
   if (old >= 0) ::close(old);
   const auto deadline = Deadline::in(Nanos{deadline_ns - boottime_ns()});
@@ -329,12 +345,16 @@ void AskSocket::close() noexcept {
   const int fd = fd_.exchange(-1, std::memory_order_relaxed);
   up_.store(false, std::memory_order_release);
   if (fd < 0) return;
-  const auto payload = wire::encode(wire::Bye{});
-  if (payload) {
-    const std::string bye = wire::encode_frame(
-        {.type = wire::MessageType::Bye, .flags = wire::kFlagQuiet, .request = 1}, *payload);
-    // One attempt: a peer that does not take 17 bytes is as good as gone.
-    (void)!::send(fd, bye.data(), bye.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  try {
+    const auto payload = wire::encode(wire::Bye{});
+    if (payload) {
+      const std::string bye = wire::encode_frame(
+          {.type = wire::MessageType::Bye, .flags = wire::kFlagQuiet, .request = 1}, *payload);
+      // One attempt: a peer that does not take 17 bytes is as good as gone.
+      (void)!::send(fd, bye.data(), bye.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    }
+  } catch (const std::exception&) {
+    // Without memory for a word the end of the connection says it.
   }
   ::close(fd);
 }

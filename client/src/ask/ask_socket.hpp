@@ -12,6 +12,9 @@
 // once; then asks end Late at once but for one at a time that tries, first every 100 ms, then at
 // most every second, until anything is heard again.
 //
+// Without memory for an answer, or to connect, the connection and its session end: calls under way
+// end Lost or Unsent, and whoever attaches next begins a new one.
+//
 // Forks: belongs to the process_life() it was made in. A child touches nothing of it but
 // abandon(), which closes the child's copy of the descriptor, and makes one of its own.
 // Bounds: kReadBytes of input, AskSession's. Buffers grow to the largest frame and are kept.
@@ -104,6 +107,8 @@ class AskSocket {
   void flush();
   void hand_out() noexcept;
   void read_for_all(Lock& lock, std::int64_t deadline_ns);
+  void receive(Lock& lock, std::int64_t deadline_ns);
+  void end_without_memory() noexcept;
   void on_input(std::size_t bytes);
   void make_again(Lock& lock, std::int64_t deadline_ns);
   void sleep(Lock& lock, Call& call, std::int64_t deadline_ns);
