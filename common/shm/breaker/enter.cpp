@@ -139,6 +139,15 @@ bool enter_half_open(const BreakerParts& parts, Word16 seen, const BreakerWord& 
   return true;
 }
 
+/// A state that does not exist becomes CLOSED in a new epoch, with an empty window.
+void repair_state(const BreakerParts& parts, Word16 seen) noexcept {
+  if (!begin_windows(parts, seen, BreakerState::Closed)) return;
+  BreakerWord word;
+  word.reason = BreakerReason::Reset;
+  word.epoch = epoch_of(seen.lo) + 1;
+  cas16(&parts.head->state, seen, pack_breaker(word));
+}
+
 BreakerEntry enter_any(BreakerParts& parts, const BreakerCaller& caller,
                        std::int64_t deadline_ns) noexcept {
   const View& view = *parts.view;
@@ -184,9 +193,7 @@ BreakerEntry enter_any(BreakerParts& parts, const BreakerCaller& caller,
         break;
       default:                                       // a state that does not exist: scribbled over
         count_damage(view);
-        cas16(&parts.head->state, const_cast<Word16&>(seen),
-              pack_breaker({BreakerState::Closed, BreakerState::Closed, BreakerReason::Reset, false,
-                            false, false, 0, word.epoch + 1, 0}));
+        repair_state(parts, seen);
     }
     if (!refresh_parts(parts)) return degraded(view);
   }

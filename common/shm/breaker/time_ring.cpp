@@ -60,7 +60,8 @@ std::uint32_t open_slot(const RingView& ring, const TimeShape& shape, std::uint3
                std::uint32_t to) noexcept {
   Word16 word = load16(cell_at(ring, open));
   TimeCell cell = unpack_time(word);
-  while (cell.slot == open && !cell.sealed) {
+  for (int round = 0; cell.slot == open && !cell.sealed; ++round) {
+    if (round == kRingRounds) return open;           // the caller's own rounds go on
     TimeCell sealed = cell;
     sealed.sealed = true;
     CUTWATER_SYNC_POINT("breaker.before_seal");

@@ -305,6 +305,24 @@ Recorded fail_with_retry_after(BreakerWorld& w, std::int64_t retry_after_ns) {
                              {.kind = Ended::Failure, .retry_after_ns = retry_after_ns});
 }
 
+TEST(BreakerDamage, AStateThatDoesNotExistIsClosedWithAnEmptyWindow) {
+  for (const auto window : {rule::WindowType::CountBased, rule::WindowType::TimeBased}) {
+    BreakerSettings s = count_breaker({8, 8, 1});
+    s.window_type = window;
+    BreakerWorld w(s);
+    w.run("FSF");
+    w.view().breakers[w.ref().index].state.lo |= shm::kStateMask;
+
+    EXPECT_TRUE(w.enter().granted);
+
+    EXPECT_EQ(w.state(), BreakerState::Closed);
+    EXPECT_EQ(w.info().word.epoch, 2U);
+    EXPECT_EQ(w.info().window.calls, 0U);
+    w.run("F");
+    EXPECT_EQ(w.info().window.calls, 1U);
+  }
+}
+
 TEST(BreakerRetryAfter, OpensForItWhereThatIsConfigured) {
   BreakerSettings s = count_breaker();
   BreakerWorld off(s);
