@@ -9,6 +9,7 @@
 #include "acts/act_rows.hpp"
 #include "rows/breaker_rows.hpp"
 #include "rows/bulkhead_rows.hpp"
+#include "rows/key_rows.hpp"
 #include "rows/trip_rows.hpp"
 #include "shm/breaker/breaker.hpp"
 #include "shm/limit/bucket.hpp"
@@ -73,6 +74,7 @@ rows::Rows config_rows(const config::Config& config) {
 std::variant<wire::ReadAnswer, wire::Fault> Reader::answer(const wire::Read& asked,
                                                            std::size_t max_bytes) const {
   if (asked.what == "events") return events(asked, max_bytes);
+  if (asked.what == "keys") return keys(asked, max_bytes);
   const auto first = parse_cursor(asked.cursor);
   if (!first) return invalid("cursor", "this cursor is none of the daemon's");
   Outcome outcome = rows_of(asked);
@@ -119,8 +121,8 @@ Reader::Outcome Reader::rows_of(const wire::Read& asked) const {
   }
   if (asked.what == "overrides") return facts_.overrides();
   return invalid("what", "'" + asked.what + "' is not known; there are status, clients, limits, "
-                         "limit, breakers, breaker, trips, bulkheads, bulkhead, top, counters, "
-                         "overrides, journal, events, config");
+                         "limit, breakers, breaker, trips, bulkheads, bulkhead, top, keys, "
+                         "counters, overrides, journal, events, config");
 }
 
 Reader::Outcome Reader::limit(const wire::Read& asked) const {
@@ -208,6 +210,24 @@ Reader::Outcome Reader::top(const wire::Read& asked) const {
   if (found || !asked.name) return out;
   const auto row = rows::limit_row(view, *asked.name, std::nullopt, 1);
   return invalid("name", row ? "the limit was removed just now" : row.error().text());
+}
+
+std::variant<wire::ReadAnswer, wire::Fault> Reader::keys(const wire::Read& asked,
+                                                         std::size_t max_bytes) const {
+  if (!asked.name) return invalid("name", "the keys of which limit?");
+  const auto from = parse_cursor(asked.cursor);
+  if (!from) return invalid("cursor", "this cursor is none of the daemon's");
+  const std::size_t room = max_bytes > kFrameReserve ? max_bytes - kFrameReserve : 0;
+  auto page = rows::key_page(memory_.view(), {.limit = *asked.name,
+                                              .from = *from,
+                                              .max_rows = std::min<std::size_t>(asked.max_rows,
+                                                                                wire::kMaxRows),
+                                              .max_bytes = room});
+  if (!page) return invalid("name", page.error().text());
+  wire::ReadAnswer out;
+  out.rows = std::move(page->rows);
+  if (page->next != 0) out.cursor = std::to_string(page->next);
+  return out;
 }
 
 namespace {

@@ -13,10 +13,12 @@
 //   breakers  + act (id of the one that stands)
 //   counters, events, bulkheads, trips (name?; the newest first), config {path value origin}
 //   journal, overrides       act_rows.hpp
+//   keys (name)              the keys of a limit that are in debt (rows/key_rows.hpp)
 //   top (name?)              limit key asked refused over: most asking first (shm/limit/tops.hpp)
 // Options: `cost` of `limit` with a key (0..1e9, default 1).
 // Cursors are decimal numbers: of the next event for `events`, of the next row for the others. An
-// answer is filled up to max_rows and the session's frame; its cursor is empty at the end. For
+// answer is filled up to max_rows and the session's frame; its cursor is empty at the end. Of
+// `keys` it is the next slot of the table, and an answer with a cursor may have no rows. For
 // `events` the next number is the last row's + 1, also when the cursor is empty: so one follows.
 // Reading changes nothing (law 11). Thread safety: the loop's thread.
 #pragma once
@@ -63,6 +65,8 @@ class Reader {
   Outcome breaker(const wire::Read& asked) const;
   Outcome bulkhead(const wire::Read& asked) const;
   Outcome top(const wire::Read& asked) const;
+  std::variant<wire::ReadAnswer, wire::Fault> keys(const wire::Read& asked,
+                                                   std::size_t max_bytes) const;
   wire::Value status() const;
   void add_settings(wire::Value& limit) const;
   std::variant<wire::ReadAnswer, wire::Fault> events(const wire::Read& asked,

@@ -90,6 +90,13 @@ void add_limit(CLI::App& app, Line& line) {
   for (CLI::App* each : {&get, &top}) {
     each->add_option("NAME", line.act.limit, "of the limit")->required();
   }
+  auto& keys = command(limit, line, "keys", "The keys of a limit that are in debt, by their names",
+                       [&] { return run_limit_keys(line.settings, line.keys); });
+  keys.add_option("NAME", line.keys.limit, "of the limit")->required();
+  keys.add_flag("--refused-first", line.keys.refused_first, "those that wait longest for a token");
+  keys.add_option("--most", line.keys.most, "so many, default 100, at most 10000")
+      ->check(CLI::Range(std::uint64_t{1}, kMostKeys))
+      ->type_name("COUNT");
   auto& peek = on_key(
       command(
           limit, line, "peek", "What a key would be answered now; changes nothing; exit 1: refused",

@@ -27,6 +27,7 @@ struct Line {
   KeyAct act;
   BreakerHand hand;  ///< its name also for what only looks, and of a bulkhead
   OverrideAct override_act;
+  KeysAsk keys;
   EventsAsk events;
   ReplayCommand replay;
   std::function<Exit()> chosen;  ///< the command that was named

@@ -31,6 +31,15 @@ Exit run_limit_explain(const Settings& settings, const std::string& name, const 
                        std::uint64_t cost);
 /// Keys as the limit's `show-keys` allows.
 Exit run_limit_top(const Settings& settings, const std::string& name);
+/// The keys of a limit that are in debt, as show-keys allows: those that need longest to be full
+/// again first, or those that are refused. Reads the whole table; changes nothing.
+inline constexpr std::uint64_t kKeysShown = 100, kMostKeys = 10'000;
+struct KeysAsk {
+  std::string limit;
+  bool refused_first = false;
+  std::uint64_t most = kKeysShown;   ///< 1..kMostKeys
+};
+Exit run_limit_keys(const Settings& settings, const KeysAsk& ask);
 
 /// An act on one key of a limit, or on the limit. Acts need the daemon and the right to steer;
 /// bans, overrides and shadow are journalled and come back after a reboot.

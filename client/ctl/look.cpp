@@ -11,6 +11,7 @@
 #include "ctl/text.hpp"
 #include "rows/breaker_rows.hpp"
 #include "rows/bulkhead_rows.hpp"
+#include "rows/key_rows.hpp"
 #include "rows/trip_rows.hpp"
 #include "shm/verify.hpp"
 #include "shm/socket_place.hpp"
@@ -242,6 +243,34 @@ Result<wire::Value> Look::read_limit(std::string_view name, std::optional<std::s
   if (!rows && fall_back(rows.error())) return read_limit(name, key, cost);
   return why_unknown("limit", name,
                      rows ? Error{Errc::Protocol, "the daemon gave no row for it"} : rows.error());
+}
+
+Result<void> Look::read_keys(std::string_view limit, const std::function<void(Rows)>& page) {
+  std::uint64_t from = 0;
+  if (link_) {
+    wire::Read message;
+    message.what = "keys";
+    message.name = limit;
+    for (std::uint64_t i = 0; i < kMaxKeyPages; ++i) {
+      auto answer = link_->connection.read(message, Deadline::in(settings_.timeout));
+      if (!answer && i == 0 && fall_back(answer.error())) break;
+      if (!answer) {
+        if (answer.error().code() != Errc::InvalidArgument) return answer.error();
+        return why_unknown("limit", limit, answer.error());
+      }
+      page(std::move(answer->rows));
+      if (answer->cursor.empty() || answer->cursor == message.cursor) return {};
+      message.cursor = std::move(answer->cursor);
+    }
+    if (link_) return Error{Errc::Protocol, "the daemon's list of keys does not end"};
+  }
+  do {
+    auto found = rows::key_page(memory_->segment.view(), {.limit = limit, .from = from});
+    if (!found) return found.error();
+    page(std::move(found->rows));
+    from = found->next;
+  } while (from != 0);
+  return {};
 }
 
 Result<wire::Value> Look::read_named(std::string_view kind, std::string_view name) {

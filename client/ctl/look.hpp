@@ -12,6 +12,7 @@
 // no list ever looks like a daemon's answer when it is none; an error is returned when nothing
 // could be read. Never writes a byte of the memory. Thread safety: one thread.
 #pragma once
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,6 +33,8 @@ using rows::Rows;
 
 /// Pages of one READ before it is given up: 1000 rows each.
 inline constexpr int kMaxPages = 1000;
+/// The same of READ `keys`: a page has at least one row, or 2^16 slots of at most 2^31.
+inline constexpr std::uint64_t kMaxKeyPages = std::uint64_t{1} << 22;
 
 /// The memory files of an instance, mapped read-only.
 struct Memory {
@@ -66,6 +69,9 @@ class Look {
   Result<wire::Value> read_limit(std::string_view name,
                                  std::optional<std::string_view> key = std::nullopt,
                                  std::uint64_t cost = 1);
+  /// The keys of a limit that are in debt (rows/key_rows.hpp), page by page in the order of the
+  /// table. UnknownName lists the nearest names. After an error some pages may have been given.
+  Result<void> read_keys(std::string_view limit, const std::function<void(Rows)>& page);
   /// One breaker or bulkhead, by READ `kind`. UnknownName lists the nearest names.
   Result<wire::Value> read_named(std::string_view kind, std::string_view name);
   /// The last openings of a breaker (empty: of all), newest first.

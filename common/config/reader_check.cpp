@@ -90,10 +90,6 @@ void Reader::check_whole() {
   check_breakers();
   check_bulkheads();
   check_listen();
-  if (!config_.instance.remember_keys) return;
-  const Value* value = config_.find_value("instance.remember-keys");
-  notes_.push_back({value != nullptr ? value->place : Place{}, "instance.remember-keys",
-                    "has no effect in this version: only `limit top` shows names of keys"});
 }
 
 void Reader::check_capacity() {

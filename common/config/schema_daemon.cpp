@@ -60,8 +60,9 @@ const Key kRows[] = {
    .store = [](T t, V v) { t.config.instance.state_directory = v.text; }},
   {.block = "instance", .name = "remember-keys", .kind = Kind::Bool, .fallback = "false",
    .reload = Reload::Start,
-   .help = "Keep the readable name of each key in debt for people, as show-keys allows; 48 bytes "
-           "more for each of capacity.keys. No effect in this version.",
+   .help = "Keep the readable name of each key in debt for people, of limits whose show-keys "
+           "is shown: `cutwaterctl limit keys`. 96 bytes more for each of capacity.keys. Of a key "
+           "over 39 bytes the first 31.",
    .store = [](T t, V v) { t.config.instance.remember_keys = v.number != 0; }},
   {.block = "instance", .name = "watch-file", .kind = Kind::Bool, .fallback = "true",
    .help = "Take over a changed file by itself, also when a link to it is swapped.",

@@ -96,6 +96,7 @@ wire::Value status_row(const shm::View& view, const TableFill& fill) {
   }
   row.set("no_place", no_place);
   row.set("events", figure(stats.next_event));
+  row.set("remember_keys", view.key_names != nullptr);
   return row;
 }
 

@@ -4,7 +4,7 @@
 //
 //   status    pid uptime_ns takeovers clock clock_ns generation superseded config_hash slots
 //             in_debt claims limits clients rows stripes_used stripes damage contention
-//             late_publish reclaimed_rows no_place events
+//             late_publish reclaimed_rows no_place events remember_keys
 //   counters  limit allowed refused tokens no_place degraded undone waited contention
 //             shadow_refused banned charged uncharged credited drained unlimited overridden
 //   limits    limit kind mode windows on_full max_wait_ns max_waiting max_debt thread_lease
