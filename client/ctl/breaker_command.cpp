@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "ctl/answer.hpp"
 #include "ctl/breaker_text.hpp"
 #include "ctl/commands.hpp"
 #include "ctl/look.hpp"
@@ -112,15 +113,6 @@ std::string processes_text(const wire::Value& row, bool colour) {
   return "\n" + table.text(colour);
 }
 
-/// The document of one row, and Exit::Refused when a caller would be refused.
-Exit print_row(const Settings& settings, const Look& look, const wire::Value& row,
-               const std::string& text) {
-  wire::Value document = look.document();
-  for (const auto& entry : *row.as_map()) document.set(entry.key, entry.value);
-  const Exit printed = print(settings, document, text);
-  return printed == Exit::Ok && !truth_at(row, "allowed") ? Exit::Refused : printed;
-}
-
 }  // namespace
 
 Exit run_breaker_list(const Settings& settings) {
@@ -169,14 +161,9 @@ Exit run_breaker_explain(const Settings& settings, const std::string& name) {
   if (!look) return complain(settings, look.error());
   const auto row = look->read_named("breaker", name);
   if (!row) return complain(settings, row.error());
-  const wire::Value* words = row->find("explain");
-  if (words == nullptr || words->as_array() == nullptr || words->as_array()->empty()) {
-    return complain(settings, Error{Errc::Protocol, "the daemon gave no words for it"});
-  }
-  std::string text = escape(name) + '\n';
-  for (const wire::Value& line : *words->as_array()) {
-    if (line.as_string() != nullptr) text += "  " + escape_short(*line.as_string(), 512) + '\n';
-  }
+  const auto words = explained_text(*row, name);
+  if (!words) return complain(settings, words.error());
+  std::string text = *words;
   if (const wire::Value* act = row->find("act");
       act != nullptr && text_at(*act, "state") == "stands") {
     text += "  by hand: " + act_words(*act) + '\n';

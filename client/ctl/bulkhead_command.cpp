@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ctl/answer.hpp"
 #include "ctl/breaker_text.hpp"
 #include "ctl/commands.hpp"
 #include "ctl/look.hpp"
@@ -100,10 +101,17 @@ Exit run_bulkhead_get(const Settings& settings, const std::string& name) {
   add_counts(counts, row->find("counters"));
   std::string text = text_of(figures(*row, settings.colour));
   if (!counts.empty()) text += "\nsince the memory was made\n" + text_of(counts);
-  wire::Value document = look->document();
-  for (const auto& entry : *row->as_map()) document.set(entry.key, entry.value);
-  const Exit printed = print(settings, document, text);
-  return printed == Exit::Ok && !truth_at(*row, "allowed") ? Exit::Refused : printed;
+  return print_row(settings, *look, *row, text);
+}
+
+Exit run_bulkhead_explain(const Settings& settings, const std::string& name) {
+  auto look = Look::open(settings);
+  if (!look) return complain(settings, look.error());
+  const auto row = look->read_named("bulkhead", name);
+  if (!row) return complain(settings, row.error());
+  const auto text = explained_text(*row, name);
+  if (!text) return complain(settings, text.error());
+  return print_row(settings, *look, *row, *text);
 }
 
 }  // namespace cutwater::ctl

@@ -171,10 +171,15 @@ void add_bulkhead(CLI::App& app, Line& line) {
   CLI::App& bulkhead = *app.add_subcommand("bulkhead", "The bulkheads")->require_subcommand(1);
   command(bulkhead, line, "list", "All bulkheads: places in use, calls in line, times",
           [&] { return run_bulkhead_list(line.settings); });
-  command(bulkhead, line, "get", "One bulkhead with its counters; exit 1: it is full",
-          [&] { return run_bulkhead_get(line.settings, line.hand.breaker); })
-      .add_option("NAME", line.hand.breaker, "of the bulkhead")
-      ->required();
+  auto& get = command(bulkhead, line, "get", "One bulkhead with its counters; exit 1: it is full",
+                      [&] { return run_bulkhead_get(line.settings, line.hand.breaker); });
+  auto& explain = command(
+      bulkhead, line, "explain",
+      "What the next caller gets, who holds the places and who is next, in words; exit 1: refused",
+      [&] { return run_bulkhead_explain(line.settings, line.hand.breaker); });
+  for (CLI::App* each : {&get, &explain}) {
+    each->add_option("NAME", line.hand.breaker, "of the bulkhead")->required();
+  }
 }
 
 void add_config(CLI::App& app, Line& line) {

@@ -86,6 +86,9 @@ Exit run_breaker_steer(const Settings& settings, const BreakerHand& act);
 Exit run_bulkhead_list(const Settings& settings);
 /// One of them with its counters. Exit::Refused when a caller that does not wait would be refused.
 Exit run_bulkhead_get(const Settings& settings, const std::string& name);
+/// What the next caller would get, in words: who holds how many places, who waits, whose the next
+/// place is. Exit::Refused as for get.
+Exit run_bulkhead_explain(const Settings& settings, const std::string& name);
 
 /// What was done by hand: the acts that stand, and those that ended lately.
 Exit run_journal_list(const Settings& settings);

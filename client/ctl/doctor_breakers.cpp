@@ -155,8 +155,8 @@ void about_bulkhead(const wire::Value& row, Findings& out) {
                    name + " is full: " + std::to_string(number_at(row, "in_use")) + " of " +
                        std::to_string(limit) + " places are held, " +
                        std::to_string(number_at(row, "waiting")) + " callers wait",
-                   "look what makes its calls slow (`cutwaterctl bulkhead get " + name +
-                       "`), or raise max-concurrent-calls"});
+                   "look who holds them and for how long (`cutwaterctl bulkhead explain " +
+                       name + "`), or raise max-concurrent-calls"});
   }
   if (oldest >= kLongHoldNs) {
     const std::uint64_t pid = number_at(row, "oldest_pid");

@@ -8,7 +8,11 @@
 //              oldest_pid (absent: unknown)
 //              held, waited {calls mean_ns p50_ns p99_ns max_ns}: how long places were held, and
 //              waited for in line, since the memory was made (absent: never)
-//   bulkhead   one of them, and max_wait_ns max_hold_ns (0 off), counters {word: number}
+//   bulkhead   one of them, and max_wait_ns max_hold_ns (0 off), counters {word: number};
+//              explain [sentences], as rule/bulkhead_explain.hpp has them;
+//              holders [{row pid places waiting oldest_ns gone}], most places first, at most
+//              kMaxHolders of them, holders_left_out (absent: none); pid and oldest_ns are absent
+//              when unknown; next_row: whom the next place goes to (absent: nobody is in line)
 // 2^64-1 ns is never, and of max_wait_ns: for ever.
 //
 // Never writes a byte. Process safety: beside any daemon and clients. Thread safety: one thread.
@@ -19,6 +23,9 @@
 #include "rows/segment_rows.hpp"
 
 namespace cutwater::rows {
+
+/// Processes of one bulkhead that a row lists one by one.
+inline constexpr std::size_t kMaxHolders = 64;
 
 /// By name.
 Rows bulkhead_rows(const shm::View& view);

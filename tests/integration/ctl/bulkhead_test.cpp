@@ -47,6 +47,13 @@ class Holder {
       held_.push_back(entry.place);
     }
   }
+  /// A call of its own in line.
+  shm::WaitTicket wait() {
+    const shm::JoinedLine joined = shm::join_line(view(), ref_, caller_, {});
+    EXPECT_TRUE(joined.joined);
+    return joined.wait;
+  }
+  void leave(const shm::WaitTicket& wait) { shm::leave_line(view(), ref_, caller_, wait); }
   void give_back() {
     for (const auto& place : held_) {
       EXPECT_EQ(shm::leave_bulkhead(view(), ref_, caller_, place), shm::Left::Returned);
@@ -111,6 +118,54 @@ TEST(BulkheadCommand, ListAndGetShowPlacesAndTheOldest) {
   EXPECT_EQ(read["source"], "memory");
   EXPECT_EQ(read["held"], after["held"]);
   EXPECT_EQ(instance.tool({"bulkhead", "get", "frud"}).code, 6);
+}
+
+TEST(BulkheadCommand, ExplainSaysWhatTheNextCallerGetsAndWhoIsInside) {
+  Instance instance("capacity: { keys: 1024 }\n"
+                    "bulkheads:\n"
+                    "  fraud: { max-concurrent-calls: 2, max-hold: 10m }\n"
+                    "  stock: { max-concurrent-calls: 1, max-wait-duration: 1h }\n");
+  const std::string me = "pid " + std::to_string(::getpid());
+  const ProgramRun free = instance.tool({"bulkhead", "explain", "fraud"});
+  EXPECT_EQ(free.code, 0);
+  EXPECT_EQ(free.out,
+            "fraud\n"
+            "  the next caller gets a place: 0 of 2 places are held\n"
+            "  nobody waits in line here: max-wait-duration is 0\n"
+            "  a place that is held longer than 600 s is taken back (max-hold)\n");
+
+  Holder holder(instance, "fraud");
+  holder.take(2);
+  instance.step_by(90 * kSecond);
+  const ProgramRun full = instance.tool({"bulkhead", "explain", "fraud"});
+  EXPECT_EQ(full.code, 1);
+  EXPECT_TRUE(has(full.out, "  the next caller is refused: 2 of 2 places are held, the oldest for "
+                            "90 s; come back in about 1 s\n"))
+      << full.out;
+  EXPECT_TRUE(has(full.out, "  " + me + " holds 2 places, the oldest for 90 s\n")) << full.out;
+
+  Holder one(instance, "stock");
+  one.take(1);
+  const shm::WaitTicket wait = one.wait();
+  const ProgramRun line = instance.tool({"bulkhead", "explain", "stock", "-o", "json"});
+  EXPECT_EQ(line.code, 1);
+  const auto json = parse(line.out);
+  EXPECT_EQ(json["holders"].size(), 1U);
+  EXPECT_EQ(json["holders"][0]["pid"], ::getpid());
+  EXPECT_EQ(json["holders"][0]["places"], 1);
+  EXPECT_EQ(json["holders"][0]["waiting"], 1);
+  EXPECT_EQ(json["next_row"], json["holders"][0]["row"]);
+  EXPECT_EQ(json["explain"][1],
+            "one that waits is number 2 in line, of at most 64, and waits at most 3600 s");
+  EXPECT_EQ(json["explain"][2], "the next place that is given back goes to " + me +
+                                    ", first in line, which waits for 3600 s more at most");
+  EXPECT_EQ(instance.tool({"bulkhead", "explain", "frud"}).code, 6);
+
+  instance.daemon().kill(SIGKILL);
+  const auto dead = parse(instance.tool({"bulkhead", "explain", "stock", "-o", "json"}).out);
+  EXPECT_EQ(dead["source"], "memory");
+  EXPECT_EQ(dead["explain"], json["explain"]);
+  one.leave(wait);
 }
 
 TEST(ConfigCheck, SaysWhatBreakersAndBulkheadsNeedAndWhatDoesNotFit) {

@@ -67,8 +67,8 @@ TEST(Schema, OfOneBulkhead) {
   instance.step_by(1'000'000'000);
 
   EXPECT_EQ(fields_of(instance.json({"bulkhead", "get", "fraud"})),
-            (Fields{"allowed", "answer", "bulkhead", "counters", "daemon", "enabled", "hint",
-                    "in_use", "instance", "limit", "max_hold_ns", "max_wait_ns", "max_waiting",
+            (Fields{"allowed", "answer", "bulkhead", "counters", "daemon", "enabled", "explain",
+                    "hint", "holders", "in_use", "instance", "limit", "max_hold_ns", "max_wait_ns", "max_waiting",
                     "note", "oldest_ns", "oldest_pid", "oldest_row", "over", "retry_after_ns",
                     "source", "waiting"}));
 }

@@ -143,7 +143,7 @@ TEST(CommandTree, NamesOfBreakersAndBulkheadsAreCompletedWhereverOneIsWanted) {
     }
   });
   EXPECT_EQ(breakers, 8U);
-  EXPECT_EQ(bulkheads, 1U);
+  EXPECT_EQ(bulkheads, 2U);
 }
 
 }  // namespace
