@@ -136,6 +136,28 @@ TEST_F(BreakerStep, Trip) {
   }
 }
 
+/// It is counted before it is known to be late, and taken back.
+TEST_F(BreakerStep, OutcomeThatComesTooLate) {
+  BreakerWorld w(settings(false));
+  BreakerEntry call;
+  const auto timed = [&] { return shm::sum_breaker_counters(w.view(), w.ref().index); };
+  kill_everywhere(w.world(), {"outcome of a call of before",
+                              [&](World&) {
+                                call = w.enter();
+                                w.pass(30 * kMs);
+                                w.run("FFFF");
+                              },
+                              [&](World&) { w.finish(call, Ended::Failure); },
+                              [&](World&, bool finished) {
+                                EXPECT_EQ(w.state(), BreakerState::Open);
+                                std::uint32_t calls = 0;
+                                for (const std::uint32_t n : timed().durations) calls += n;
+                                EXPECT_TRUE(calls == 4 || (!finished && calls == 5)) << calls;
+                                expect_told(w);
+                                expect_comes_back(w);
+                              }});
+}
+
 TEST_F(BreakerStep, AGoodOutcomeThatMakesEnoughToOpen) {
   WorldOptions options;
   options.stripes = 1;

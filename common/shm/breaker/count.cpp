@@ -24,6 +24,16 @@ void count_duration(const View& view, StripeHandle stripe, std::uint32_t index,
   add_duration(stripe, *place, duration_ns);
 }
 
+void uncount_duration(const View& view, StripeHandle stripe, std::uint32_t index,
+                      std::int64_t duration_ns) noexcept {
+  BreakerCounters* const place = breaker_counters_of(view, stripe, index);
+  if (place == nullptr) return;
+  // Sums are read as differences modulo the width of a cell.
+  add_to(stripe.shared, &place->durations[histogram_cell(duration_ns)], ~std::uint32_t{0});
+  add_to(stripe.shared, &place->value[static_cast<std::size_t>(BreakerCounter::DurationUs)],
+         std::uint64_t{0} - static_cast<std::uint64_t>(duration_ns) / 1'000);
+}
+
 void add_breaker_counters(const View& view, StripeHandle stripe, std::uint32_t index,
                           const BreakerSums& sums) noexcept {
   BreakerCounters* const place = breaker_counters_of(view, stripe, index);

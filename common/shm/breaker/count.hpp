@@ -16,6 +16,7 @@ namespace cutwater::shm {
   return reinterpret_cast<BreakerCounters*>(stripe.counters + view.stripe_breakers_offset) + index;
 }
 
+/// One more call that took so long.
 [[gnu::always_inline]] inline void add_duration(StripeHandle stripe, BreakerCounters& counters,
                                                 std::int64_t duration_ns) noexcept {
   add_to(stripe.shared, &counters.durations[histogram_cell(duration_ns)], std::uint32_t{1});

@@ -312,6 +312,9 @@ Recorded finish_breaker(const View& view, BreakerRef ref, const BreakerCaller& c
       static_cast<std::uint64_t>(report.duration_ns) > n.slow_ns;
   const bool tracked = call.kind == CallKind::Window || call.kind == CallKind::Metrics;
   if (tracked && guarded(Guard::HangingCountedOnce)) untrack_call(parts, call);
+  // Before it is judged: the trip that it causes tells how long it took, too.
+  const bool timed = counts && report.duration_ns >= 0;
+  if (timed) count_duration(view, caller.stripe, ref.index, report.duration_ns);
   Recorded how = Recorded::Nothing;
   if (call.kind == CallKind::Probe) {
     how = finish_probe(parts, caller, call, outcome, counts, report);
@@ -323,8 +326,8 @@ Recorded finish_breaker(const View& view, BreakerRef ref, const BreakerCaller& c
   }
   if (tracked && !guarded(Guard::HangingCountedOnce)) untrack_call(parts, call);
   count_outcome_of(view, caller, ref.index, report, outcome.kind, how);
-  if (counts && report.duration_ns >= 0 && how != Recorded::Stale) {
-    count_duration(view, caller.stripe, ref.index, report.duration_ns);
+  if (timed && how == Recorded::Stale) {
+    uncount_duration(view, caller.stripe, ref.index, report.duration_ns);
   }
   return !(call.ticket == Word16{}) && overtaken(view) ? Recorded::Overtaken : how;
 }

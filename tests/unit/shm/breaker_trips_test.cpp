@@ -75,6 +75,7 @@ TEST(BreakerTrips, TellWhatOpenedItAndWhoContributed) {
   EXPECT_EQ(trip.contributors[1].row, w.row(0).index);
   EXPECT_EQ(trip.contributors[1].failures, 1U);
   EXPECT_EQ(trip.numbers.minimum, 5U);
+  EXPECT_EQ(trip.durations, 5U) << "the call that opened it is one of them";
   EXPECT_GE(trip.p99_ns, 30 * kMs);
   EXPECT_LE(trip.p99_ns, 34 * kMs);
   EXPECT_EQ(trip.durations_since_ns, 0);
