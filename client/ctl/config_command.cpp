@@ -9,6 +9,8 @@
 #include "config/diff.hpp"
 #include "config/problem.hpp"
 #include "ctl/commands.hpp"
+#include "ctl/daemon_file.hpp"
+#include "ctl/held_by_hand.hpp"
 #include "ctl/look.hpp"
 #include "ctl/print.hpp"
 #include "ctl/table.hpp"
@@ -79,41 +81,6 @@ Exit run_config_show(const Settings& settings) {
 
 namespace {
 
-/// What the daemon was told beside its file: values whose origin is its command line or its
-/// environment. They hold for another file too.
-config::Pairs told_beside(const Rows& rows) {
-  config::Pairs pairs;
-  for (const wire::Value& row : rows) {
-    const std::string origin = text_at(row, "origin");
-    if (origin.starts_with("command line") || origin.starts_with("environment")) {
-      pairs.emplace_back(text_at(row, "path"), text_at(row, "value"));
-    }
-  }
-  return pairs;
-}
-
-/// A file as that daemon would read it.
-config::LoadOutcome load_beside(const std::string& file, const config::Pairs& told) {
-  config::LoadOptions options = config::system_options(::environ);
-  options.environment.clear();
-  options.settings = told;
-  return config::load_file(file, options);
-}
-
-/// The configuration in force, read from the daemon's own file: only when that file still has the
-/// hash the daemon runs by.
-std::optional<config::Config> running_config(Look& look, const config::Pairs& told) {
-  const auto status = look.read("status");
-  if (!status || status->empty()) return std::nullopt;
-  const std::string file = text_at(status->front(), "config_file");
-  if (file.empty()) return std::nullopt;
-  config::LoadOutcome outcome = load_beside(file, told);
-  if (!outcome.ok() || hash_text(outcome.config->hash) != text_at(status->front(), "config_hash")) {
-    return std::nullopt;
-  }
-  return std::move(outcome.config);
-}
-
 /// Counts keys in debt in the memory, where this user may read it; else nobody knows.
 config::KeysInDebt keys_in_debt(const Settings& settings) {
   const auto memory = open_memory(located(settings));
@@ -123,53 +90,6 @@ config::KeysInDebt keys_in_debt(const Settings& settings) {
     const auto found = debts.find(std::string(limit));
     return found == debts.end() ? std::nullopt : std::optional(found->second);
   };
-}
-
-/// What the running settings alone can be compared by: their values, and what they reserve.
-config::Config values_config(const Rows& rows) {
-  config::LoadOptions options;
-  for (const wire::Value& row : rows) {
-    const std::string path = text_at(row, "path");
-    if (path.starts_with("capacity.")) options.settings.emplace_back(path, text_at(row, "value"));
-  }
-  config::LoadOutcome reserved = config::load_text("", "running", options);
-  config::Config out = reserved.ok() ? std::move(*reserved.config) : config::Config{};
-  out.values.clear();
-  for (const wire::Value& row : rows) {
-    config::Value value;
-    value.path = text_at(row, "path");
-    value.text = text_at(row, "value");
-    out.values.push_back(std::move(value));
-  }
-  return out;
-}
-
-/// Why a reload of it would be refused, as the daemon says it.
-std::vector<config::Finding> refusals(const config::Config& running, const config::Config& next) {
-  std::vector<config::Finding> out = config::reload_errors(running, next);
-  for (config::Finding& one : rows::fit_errors(next, running.capacity)) {
-    if (out.empty() || out.back().path != one.path) out.push_back(std::move(one));
-  }
-  return out;
-}
-
-/// Modes by hand that hold against what the file would say, a line each.
-std::vector<std::string> held_by_hand(Look& look, const config::Config& next) {
-  std::vector<std::string> out;
-  const auto journal = look.read("journal");
-  if (!journal) return out;
-  for (const wire::Value& row : *journal) {
-    if (text_at(row, "state") != "stands" || row.find("on") == nullptr) continue;
-    const rule::LimitSettings* limit = next.find_limit(text_at(row, "limit"));
-    const bool on = truth_at(row, "on");
-    if (limit == nullptr || on == (limit->mode == rule::Mode::Shadow)) continue;
-    const std::string id = std::to_string(number_at(row, "id"));
-    out.push_back("limit " + escape(limit->name) + ": act " + id + " by hand (" +
-                  (on ? "shadow" : "enforced") + ") holds against mode: " +
-                  (on ? "enforce" : "shadow") + " of the file; `cutwaterctl journal undo " + id +
-                  "` ends it");
-  }
-  return out;
 }
 
 /// Into the document, and as text.

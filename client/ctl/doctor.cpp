@@ -32,6 +32,20 @@ std::string list_of(const std::vector<std::string>& names) {
   return out;
 }
 
+/// What to do where neither the daemon nor its memory answered.
+std::string connection_remedy(Errc code) {
+  switch (code) {
+    case Errc::NotPermitted:
+      return "run it as root or as the daemon's user, or name this user in access.look";
+    case Errc::LayoutMismatch:
+      return "use the cutwaterctl of the daemon's version, or start the daemon of this one";
+    case Errc::Damaged:
+      return "start cutwaterd: it sets the damaged files aside as *.bad and makes new ones";
+    default:
+      return "start cutwaterd, or name its socket by --address or CUTWATER_ADDRESS";
+  }
+}
+
 void about_daemon(const Facts& facts, Findings& out) {
   for (std::string& sentence : advice_for(facts.status, facts.daemon)) {
     const auto cut = sentence.rfind("; ");
@@ -41,7 +55,7 @@ void about_daemon(const Facts& facts, Findings& out) {
   }
   if (!facts.connection.empty()) {
     out.push_back({true, "socket", "the daemon could not be asked: " + facts.connection,
-                   "start cutwaterd, or name its socket by --address or CUTWATER_ADDRESS"});
+                   connection_remedy(facts.connection_code)});
   }
   if (number_at(facts.status, "log_dropped") > 0) {
     out.push_back({true, "log",
@@ -67,6 +81,32 @@ void about_daemon(const Facts& facts, Findings& out) {
     out.push_back({!chosen, "journal", "manual acts are not saved: " + escape_short(unsaved, 256),
                    "set instance.state-directory to a directory on a disk that the daemon may "
                    "write"});
+  }
+}
+
+/// What the next reload or start will find. What the last reload found is in the status.
+void about_file(const Facts& facts, Findings& out) {
+  const FileState& state = facts.file;
+  if (state.file.empty() || !text_at(facts.status, "config_refused").empty()) return;
+  const std::string file = escape_short(state.file, 256);
+  const std::string check = "`cutwaterctl config check " + file + "` names every error";
+  if (!state.errors.empty()) {
+    const std::size_t count = state.errors.size();
+    out.push_back({true, "config",
+                   "the next reload or restart will be refused: " + file + " has " +
+                       std::to_string(count) + (count == 1 ? " error: " : " errors, the first: ") +
+                       escape_short(state.errors.front(), 512),
+                   "mend it before somebody restarts the daemon; " + check});
+  } else if (!state.refused.empty()) {
+    out.push_back({true, "config",
+                   file + " was changed, and a reload of it will be refused: " +
+                       escape_short(state.refused.front(), 512),
+                   "restart the daemon to take it over, or put the old value back"});
+  } else if (state.changed) {
+    out.push_back({false, "config",
+                   file + " was changed and is not in force: nobody has reloaded it",
+                   "`cutwaterctl config diff " + file +
+                       "` says what it changes, `config reload` takes it over"});
   }
 }
 
@@ -210,6 +250,7 @@ void about_limits(const Facts& facts, Findings& out) {
 std::vector<DoctorFinding> diagnose(const Facts& facts) {
   Findings out;
   about_daemon(facts, out);
+  about_file(facts, out);
   about_rights(facts, out);
   about_memory(facts, out);
   about_clock(facts, out);

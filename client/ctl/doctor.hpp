@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "ctl/daemon_file.hpp"
 #include "ctl/look.hpp"
 #include "ctl/settings.hpp"
 #include "wire/value.hpp"
@@ -21,11 +22,13 @@ namespace cutwater::ctl {
 inline constexpr std::size_t kBreakersLookedAt = 256;
 
 struct Facts {
-  std::string daemon;      ///< Look::daemon()
+  std::string daemon;      ///< Look::daemon(); `not asked`: nobody knows
   std::string connection;  ///< why nobody could be asked; empty: the daemon answered
+  Errc connection_code = Errc::NoDaemon;  ///< of that
   std::optional<std::uint8_t> rights;  ///< of WELCOME: 1 use, 2 look, 4 steer
   wire::Value status;      ///< row of READ `status`
   Rows limits, counters, clients;
+  FileState file;          ///< the daemon's configuration file; without a daemon nobody knows it
   Rows breakers, bulkheads;            ///< whole rows, of READ `breaker` and `bulkhead`
   std::size_t breakers_left_out = 0;   ///< beyond kBreakersLookedAt
 
@@ -46,7 +49,7 @@ struct DoctorFinding {
   std::string remedy;  ///< what to do
 };
 
-/// In the order an operator would mend them: daemon, socket, memory, clock, rows, limits, breakers,
+/// In the order an operator would mend them: daemon, its file, socket, memory, clock, rows, limits, breakers,
 /// bulkheads.
 std::vector<DoctorFinding> diagnose(const Facts& facts);
 /// The last two of these.

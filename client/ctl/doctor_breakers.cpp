@@ -131,6 +131,32 @@ void about_classes(const wire::Value& row, const std::string& name, Findings& ou
                  "(cutwater::outcomes().add)"});
 }
 
+/// A pattern's name as a text in front of its star and one behind it.
+bool stands_for(const std::string& pattern, const std::string& name) {
+  const auto star = pattern.find('*');
+  if (star == std::string::npos) return false;
+  const std::string_view head(pattern.data(), star), tail = std::string_view(pattern).substr(star + 1);
+  return name.size() >= head.size() + tail.size() && name.starts_with(head) && name.ends_with(tail);
+}
+
+/// Names that nobody used. A pattern is used when one of the names it stands for was: these have
+/// counters of their own. Names of a pattern are its own affair: nobody can take them out.
+std::string unused_names(const Rows& rows, const char* kind) {
+  std::string out;
+  for (const wire::Value& row : rows) {
+    const std::string name = text_at(row, kind);
+    if (!never_asked(row)) continue;
+    const bool spoken_for =
+        std::any_of(rows.begin(), rows.end(), [&](const wire::Value& other) {
+          const std::string second = text_at(other, kind);
+          return second != name && (stands_for(second, name) ||
+                                    (stands_for(name, second) && !never_asked(other)));
+        });
+    if (!spoken_for) out += (out.empty() ? "" : ", ") + escape(name);
+  }
+  return out;
+}
+
 /// A pattern whose places are all taken, while further names ask.
 void about_pattern(const wire::Value& row, const char* of, const std::string& name,
                    Findings& out) {
@@ -170,7 +196,6 @@ void about_bulkhead(const wire::Value& row, Findings& out) {
 }  // namespace
 
 void about_breakers(const Facts& facts, Findings& out) {
-  std::string unasked;
   for (const wire::Value& row : facts.breakers) {
     const std::string name = escape(text_at(row, "breaker"));
     about_span(row, name, out);
@@ -178,21 +203,13 @@ void about_breakers(const Facts& facts, Findings& out) {
     about_states(row, name, out);
     about_classes(row, name, out);
     about_pattern(row, "breakers", name, out);
-    // Of a pattern itself nobody needs to ask: its instances answer.
-    const bool pattern = name.find('*') != std::string::npos;
-    if (!pattern && never_asked(row)) unasked += (unasked.empty() ? "" : ", ") + name;
   }
-  if (!unasked.empty()) {
+  if (const std::string unasked = unused_names(facts.breakers, "breaker"); !unasked.empty()) {
     out.push_back({false, "breakers", "no call was ever reported to: " + unasked,
                    "look whether the program uses these names, or take them out"});
   }
-  std::string unentered;
-  for (const wire::Value& row : facts.bulkheads) {
-    about_bulkhead(row, out);
-    if (!never_asked(row)) continue;
-    unentered += (unentered.empty() ? "" : ", ") + escape(text_at(row, "bulkhead"));
-  }
-  if (!unentered.empty()) {
+  for (const wire::Value& row : facts.bulkheads) about_bulkhead(row, out);
+  if (const std::string unentered = unused_names(facts.bulkheads, "bulkhead"); !unentered.empty()) {
     out.push_back({false, "bulkheads", "were never entered: " + unentered,
                    "look whether the program uses these names, or take them out"});
   }

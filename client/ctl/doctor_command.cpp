@@ -103,8 +103,13 @@ Facts gather_facts(const Settings& settings) {
   Facts facts;
   auto look = Look::open(settings, Look::Voice::Quiet);
   if (!look) {
-    facts.daemon = "not running";
+    const Errc code = look.error().code();
+    // What is closed to us, or of another version, may well run.
+    facts.daemon = code == Errc::NoDaemon  ? "not running"
+                   : code == Errc::Timeout ? "does not answer"
+                                           : "not asked";
     facts.connection = look.error().text();
+    facts.connection_code = code;
     facts.status = wire::Value(wire::Value::Map{});
   } else {
     facts.daemon = look->daemon();
@@ -118,6 +123,7 @@ Facts gather_facts(const Settings& settings) {
     facts.limits = take("limits");
     facts.counters = take("counters");
     facts.clients = take("clients");
+    facts.file = look_at_file(*look, facts.status);
     facts.breakers = whole_rows(*look, "breaker", facts.breakers_left_out);
     std::size_t bulkheads_left_out = 0;
     facts.bulkheads = whole_rows(*look, "bulkhead", bulkheads_left_out);

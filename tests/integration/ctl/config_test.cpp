@@ -233,6 +233,51 @@ TEST(ConfigReload, WhatWasRefusedIsSaidUntilItIsTakenOver) {
   EXPECT_EQ(instance.tool({"doctor"}).out.find("refused"), std::string::npos);
 }
 
+TEST(Doctor, LooksAtTheFileThatNobodyWatches) {
+  const std::string head = "instance: { watch-file: false }\ncapacity: { keys: 1024 }\n";
+  Instance instance(head + "limits: { api: { rate: 10/s } }\n");
+  EXPECT_EQ(instance.tool({"doctor"}).out.find("config: "), std::string::npos);
+
+  instance.place().write_config(head + "limits: { api: { rat: 20/s } }\n");
+  const ProgramRun broken = instance.tool({"doctor"});
+  EXPECT_EQ(broken.code, 4);
+  EXPECT_NE(broken.out.find("the next reload or restart will be refused: " +
+                            instance.place().config()),
+            std::string::npos)
+      << broken.out;
+  EXPECT_NE(broken.out.find("limits.api.rat"), std::string::npos) << broken.out;
+
+  instance.place().write_config(head + "limits: { api: { rate: 20/s } }\n");
+  EXPECT_NE(instance.tool({"doctor"}).out.find("was changed and is not in force"),
+            std::string::npos);
+  ASSERT_EQ(instance.tool({"config", "reload"}).code, 0);
+  EXPECT_EQ(instance.tool({"doctor"}).out.find("config: "), std::string::npos);
+}
+
+TEST(ConfigDiff, NamesActsByHandThatHoldAgainstKeysOfTheFile) {
+  Instance instance("limits: { api: { rate: 10/s }, sms: { rate: 1/s } }\n");
+  ASSERT_EQ(instance.tool({"limit", "ban", "api", "mallory"}).code, 0);
+  ASSERT_EQ(instance.tool({"limit", "override", "api", "alice", "--unlimited"}).code, 0);
+  ScratchPlace other;
+  other.write_config("limits: { api: { rate: 10/s, keys: { mallory: { rate: 50/s }, alice: "
+                     "banned, bob: banned } }, sms: { rate: 1/s } }\n");
+
+  const ProgramRun run = instance.tool({"config", "diff", other.config()});
+
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_NE(run.out.find("limit api, key mallory: ban by hand (act 1) holds, not what the file "
+                         "lists for it (50/s); `cutwaterctl journal undo 1` ends it\n"),
+            std::string::npos)
+      << run.out;
+  EXPECT_NE(run.out.find("limit api, key alice: override by hand (act 2) holds, not what the file "
+                         "lists for it (banned)"),
+            std::string::npos)
+      << run.out;
+  EXPECT_EQ(run.out.find("bob: "), std::string::npos) << run.out;
+  ASSERT_EQ(instance.tool({"journal", "undo", "1"}).code, 0);
+  EXPECT_EQ(instance.json({"config", "diff", other.config()})["held_by_hand"].size(), 1U);
+}
+
 TEST(ConfigReload, NeedsTheDaemon) {
   Instance instance("limits: { api: { rate: 10/s } }\n");
   instance.daemon().kill(SIGKILL);

@@ -232,6 +232,45 @@ TEST(Doctor, NamesBulkheadsNobodyEnters) {
   expect_finding(facts, "were never entered: fraud", false, "names");
 }
 
+TEST(Doctor, APatternIsUsedWhenANameOfItIs) {
+  const auto row = [](const char* kind, const char* name, std::uint64_t used) {
+    return Value::map({{kind, name},
+                       {"allowed", true},
+                       {"counters", Value::map({{"granted", used}})}});
+  };
+  for (const std::string kind : {"bulkhead", "breaker"}) {
+    const auto some = [&](std::uint64_t used) {
+      Facts facts = healthy();
+      Rows& rows = kind == "breaker" ? facts.breakers : facts.bulkheads;
+      rows = {row(kind.c_str(), "bank-*", 0), row(kind.c_str(), "bank-a", used),
+              row(kind.c_str(), "bank-b", 0)};
+      return diagnose(facts);
+    };
+    EXPECT_TRUE(some(1).empty()) << some(1).front().text;
+    const auto unused = some(0);
+    ASSERT_EQ(unused.size(), 1U);
+    EXPECT_TRUE(unused[0].text.ends_with(": bank-*")) << unused[0].text;
+  }
+}
+
+TEST(Doctor, NamesAFileThatTheDaemonWillRefuseOrHasNotTakenOver) {
+  Facts facts = healthy();
+  facts.file.file = "/etc/cutwater/cutwater.yaml";
+  EXPECT_TRUE(diagnose(facts).empty());
+  facts.file.changed = true;
+  expect_finding(facts, "/etc/cutwater/cutwater.yaml was changed and is not in force", false,
+                 "config diff /etc/cutwater/cutwater.yaml");
+  facts.file.refused = {"capacity.keys: above the 1024 reserved"};
+  expect_finding(facts, "a reload of it will be refused: capacity.keys: above", true,
+                 "restart the daemon");
+  facts.file.errors = {"3:1: limits.api.rat: unknown key", "4:1: limits.sms: no rate"};
+  expect_finding(facts, "the next reload or restart will be refused: /etc/cutwater/cutwater.yaml "
+                        "has 2 errors, the first: 3:1: limits.api.rat",
+                 true, "config check /etc/cutwater/cutwater.yaml");
+  facts.status.set("config_refused", "3:1: limits.api.rat: unknown key");
+  EXPECT_EQ(diagnose(facts).size(), 1U) << "said once";
+}
+
 TEST(Doctor, NamesActsThatAreNotSaved) {
   Facts facts = healthy();
   facts.status.set("journal", "/var/lib/cutwater/main/journal");
