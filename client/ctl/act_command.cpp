@@ -128,9 +128,13 @@ std::string act_text(const wire::Value& row) {
 
 namespace {
 
-/// `stands`, `undone`; and what a reboot would not know of.
+/// `stands`, `undone`, `replaced by 8`; and what a reboot would not know of. What replaced an act
+/// has a row of its own, which says whether the disk knows it.
 Table::Cell state_cell(const wire::Value& row) {
   const std::string state = escape_short(text_at(row, "state"));
+  if (row.find("replaced_by") != nullptr) {
+    return {state + " by " + std::to_string(number_at(row, "replaced_by")), Tone::Plain};
+  }
   const std::string saved = text_at(row, "saved");
   if (saved == "pending") return {state + ", being saved", Tone::Warn};
   if (saved == "failed") return {state + ", NOT saved", Tone::Bad};

@@ -84,6 +84,18 @@ const Act* ActBook::find(ActKind kind, std::string_view subject, std::string_vie
   return nullptr;
 }
 
+const Act* ActBook::replacer(const Act& act) const {
+  const Act* found = nullptr;
+  const auto look = [&](const Act& one) {
+    const bool same = one.kind == act.kind && subject_of(one) == subject_of(act) &&
+                      one.key == act.key && one.id > act.id;
+    if (same && (found == nullptr || one.id < found->id)) found = &one;
+  };
+  for (const auto& [id, one] : standing_) look(one);
+  for (const EndedAct& ended : ended_) look(ended.act);
+  return found;
+}
+
 const EndedAct* ActBook::last_ended(std::string_view breaker) const {
   for (auto at = ended_.rbegin(); at != ended_.rend(); ++at) {
     if (is_about_breaker(at->act.kind) && at->act.breaker == breaker) return &*at;
@@ -106,7 +118,9 @@ void ActBook::remember(Act act, ActEnd end) {
 
 void ActBook::set_saving(const std::vector<std::uint64_t>& ids, Saving saving) {
   for (const std::uint64_t id : ids) {
-    const auto about = [id](const EndedAct& ended) { return ended.act.id == id; };
+    const auto about = [id](const EndedAct& ended) {
+      return ended.act.id == id && ended.end.how != EndKind::Replaced;
+    };
     const bool known =
         standing_.contains(id) || std::any_of(ended_.rbegin(), ended_.rend(), about);
     if (saving == Saving::Saved || !known) {

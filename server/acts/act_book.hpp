@@ -51,13 +51,18 @@ class ActBook {
   const Act* find(std::uint64_t id) const;
   /// The one that stands for this kind, limit (or breaker) and key.
   const Act* find(ActKind kind, std::string_view subject, std::string_view key) const;
+  /// The act that replaced this one: the next later one of its kind on the same; nullptr when that
+  /// is not remembered.
+  const Act* replacer(const Act& act) const;
   /// The newest about a breaker that ended, as far as it is remembered.
   const EndedAct* last_ended(std::string_view breaker) const;
   const std::map<std::uint64_t, Act>& standing() const noexcept { return standing_; }
   const std::deque<EndedAct>& ended() const noexcept { return ended_; }
   std::uint64_t last_id() const noexcept { return last_id_; }
 
-  /// What the journal said of the entries about these acts. An act nobody remembers is left out.
+  /// What the journal said of the entries about these acts. An act nobody remembers is left out; so
+  /// is one that was replaced: its end lies on the disk when the act behind it does, and until then
+  /// nothing of its own is missing.
   void set_saving(const std::vector<std::uint64_t>& ids, Saving saving);
   /// All that failed are on the disk after all: the journal was written anew.
   void all_saved_anew();

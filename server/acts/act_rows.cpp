@@ -64,13 +64,21 @@ wire::Value row_of(const shm::View& view, const Act& act,
   return row;
 }
 
-/// How it ended, or that it stands; and whether the disk knows.
-void set_end(wire::Value& row, const ActEnd* end, Saving saving) {
-  row.set("state", end == nullptr ? "stands" : name_of(end->how));
-  row.set("saved", name_of(saving));
-  if (end == nullptr) return;
-  row.set("ended_s", end->at_s);
-  row.set("ended_by", end->who);
+/// That it stands, and whether the disk knows.
+void set_standing(wire::Value& row, const ActBook& book, const Act& act) {
+  row.set("state", "stands");
+  row.set("saved", name_of(book.saving(act.id)));
+}
+
+/// How it ended, and whether the disk knows; of a replaced one: whether it knows what replaced it.
+void set_end(wire::Value& row, const ActBook& book, const EndedAct& ended) {
+  const bool replaced = ended.end.how == EndKind::Replaced;
+  const Act* by = replaced ? book.replacer(ended.act) : nullptr;
+  row.set("state", name_of(ended.end.how));
+  row.set("saved", name_of(book.saving(by == nullptr ? ended.act.id : by->id)));
+  row.set("ended_s", ended.end.at_s);
+  row.set("ended_by", ended.end.who);
+  if (by != nullptr) row.set("replaced_by", by->id);
 }
 
 }  // namespace
@@ -99,12 +107,12 @@ rows::Rows journal_rows(const shm::View& view, const ActBook& book,
   std::map<std::uint64_t, wire::Value> by_id;
   for (const auto& [id, act] : book.standing()) {
     wire::Value row = row_of(view, act, limits);
-    set_end(row, nullptr, book.saving(id));
+    set_standing(row, book, act);
     by_id.emplace(id, std::move(row));
   }
   for (const EndedAct& ended : book.ended()) {
     wire::Value row = row_of(view, ended.act, limits);
-    set_end(row, &ended.end, book.saving(ended.act.id));
+    set_end(row, book, ended);
     by_id.emplace(ended.act.id, std::move(row));
   }
   rows::Rows out;
@@ -115,13 +123,13 @@ rows::Rows journal_rows(const shm::View& view, const ActBook& book,
 wire::Value breaker_act_row(const shm::View& view, const ActBook& book, std::string_view breaker) {
   if (const Act* act = book.find(ActKind::Breaker, breaker, {})) {
     wire::Value row = row_of(view, *act, {});
-    set_end(row, nullptr, book.saving(act->id));
+    set_standing(row, book, *act);
     return row;
   }
   const EndedAct* ended = book.last_ended(breaker);
   if (ended == nullptr) return {};
   wire::Value row = row_of(view, ended->act, {});
-  set_end(row, &ended->end, book.saving(ended->act.id));
+  set_end(row, book, *ended);
   return row;
 }
 
@@ -131,7 +139,7 @@ wire::Value key_act_row(const shm::View& view, const ActBook& book,
   for (const ActKind kind : {ActKind::Ban, ActKind::Override}) {
     if (const Act* act = book.find(kind, limit, key)) {
       wire::Value row = row_of(view, *act, limits);
-      set_end(row, nullptr, book.saving(act->id));
+      set_standing(row, book, *act);
       return row;
     }
   }

@@ -18,10 +18,6 @@ const std::string kYaml =
     "limits: { api: { rate: 1/s, burst: 5 } }\n"
     "breakers: { fraud: {} }\n";
 
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 /// A daemon whose disk does what it is told.
 class Disk : public testing::Test {
  protected:
@@ -84,6 +80,24 @@ TEST_F(Disk, AFailingOneIsToldUntilItIsMendedAndThenAllIsSaved) {
   instance_.start_again();
   EXPECT_EQ(instance_.json({"breaker", "get", "fraud"})["state"], "DISABLED");
   EXPECT_EQ(instance_.json({"journal", "list"})["journal"][0]["note"], "at night");
+}
+
+TEST_F(Disk, AnActThatWasReplacedSaysByWhichAndIsNotCountedAsUnsaved) {
+  ASSERT_TRUE(instance_.ready()) << instance_.daemon().log();
+  ASSERT_EQ(instance_.tool({"breaker", "disable", "fraud"}).code, 0);
+  tell("fail");
+
+  ASSERT_EQ(instance_.tool({"breaker", "force-open", "fraud"}).code, 0);
+
+  const std::string journal = instance_.tool({"journal", "list"}).out;
+  EXPECT_TRUE(has(journal, "1  replaced by 2     DISABLED")) << journal;
+  EXPECT_TRUE(has(journal, "2  stands, NOT saved  FORCED_OPEN")) << journal;
+  EXPECT_TRUE(has(instance_.tool({"status"}).out, "1 acts in force and NOT saved"));
+  const auto rows = instance_.json({"journal", "list"})["journal"];
+  EXPECT_EQ(rows[0]["replaced_by"], 2);
+  EXPECT_EQ(rows[0]["saved"], "failed");
+  tell("obey");
+  EXPECT_TRUE(eventually([&] { return saved(1) == "saved" && saved(2) == "saved"; }));
 }
 
 TEST_F(Disk, WithADaemonThatAnswersLaterThanAskedForTheToolSaysWhereToLook) {

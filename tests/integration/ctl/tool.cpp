@@ -15,6 +15,10 @@ namespace cutwater::ctl {
 std::string tool_program() { return CUTWATERCTL_PROGRAM; }
 std::string quickstart_program() { return CUTWATER_QUICKSTART_PROGRAM; }
 
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
 ProgramRun run_tool(const std::vector<std::string>& arguments) {
   std::vector<std::string> command = {tool_program()};
   command.insert(command.end(), arguments.begin(), arguments.end());

@@ -32,6 +32,8 @@ ProgramRun run_quickstart(const std::vector<std::string>& arguments);
 std::string tool_program();
 std::string quickstart_program();
 
+bool has(const std::string& text, const std::string& part);
+
 /// The one JSON document in a text; a failure of the test when it is none.
 nlohmann::json parse(const std::string& text);
 

@@ -4,20 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include "unit/server/some_acts.hpp"
+
 namespace cutwater::server {
 namespace {
-
-Act ban(std::string key, std::uint64_t until_s = 0) {
-  Act act;
-  act.kind = ActKind::Ban;
-  act.limit = "login";
-  act.key = std::move(key);
-  act.at_s = 1000;
-  act.until_s = until_s;
-  act.who = "uid 0";
-  act.note = "scraping, \"again\"\n\xc3\xa4";
-  return act;
-}
 
 Act read_act(const std::string& line) {
   auto entry = from_line(std::string_view(line).substr(0, line.size() - 1));
@@ -215,6 +205,25 @@ TEST(ActBook, OnlySoManyStandAndSoManyEndedAreRemembered) {
   EXPECT_TRUE(book.begin(ban("7")));   // replaces, so it needs no room
   EXPECT_EQ(book.expire(2000).size(), ActBook::kMaxStanding - 1);
   EXPECT_EQ(book.ended().size(), ActBook::kMaxEnded);
+}
+
+TEST(ActBook, WhatWasReplacedNamesItsSuccessorAndLacksNothingOfItsOwn) {
+  ActBook book;
+  ASSERT_TRUE(book.begin(ban("mallory")));
+  ASSERT_TRUE(book.begin(ban("another")));
+  book.set_saving({1, 2}, Saving::Failed);
+  ASSERT_TRUE(book.begin(ban("mallory")));
+  book.set_saving({1, 3}, Saving::Failed);
+
+  EXPECT_EQ(book.unsaved(), 2U) << "2 and 3 are in force";
+  ASSERT_EQ(book.ended().size(), 1U);
+  ASSERT_NE(book.replacer(book.ended()[0].act), nullptr);
+  EXPECT_EQ(book.replacer(book.ended()[0].act)->id, 3U);
+
+  ASSERT_TRUE(book.begin(ban("mallory")));
+  EXPECT_EQ(book.replacer(book.ended()[0].act)->id, 3U) << "the next one, also when that ended";
+  EXPECT_EQ(book.replacer(book.ended()[1].act)->id, 4U);
+  EXPECT_EQ(book.replacer(*book.find(4)), nullptr);
 }
 
 }  // namespace

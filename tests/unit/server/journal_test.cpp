@@ -14,6 +14,7 @@
 
 #include "acts/act_book.hpp"
 #include "support/daemon_process.hpp"
+#include "unit/server/some_acts.hpp"
 
 namespace {
 
@@ -42,30 +43,32 @@ using test::read_file;
 using test::ScratchPlace;
 using test::write_file;
 
-Act ban(std::string key, std::uint64_t until_s = 0) {
-  Act act;
-  act.kind = ActKind::Ban;
-  act.limit = "login";
-  act.key = std::move(key);
-  act.at_s = 1000;
-  act.until_s = until_s;
-  act.who = "uid 0";
-  act.note = "scraping, \"again\"\n\xc3\xa4";
-  return act;
-}
-
 struct JournalFile : testing::Test {
   Journal::Opened open() {
     return Journal::open(loop, {.setting = place.path() + "/state/main"});
   }
-  /// Runs the loop until `count` appends are answered.
-  void append(Journal& journal, const std::vector<JournalEntry>& entries) {
-    bool done = false;
-    journal.append(entries, [&](const Result<void>& result) {
-      done = true;
-      saved = result.ok();
+  /// Hands them over; `pending`, `done` and `saved` are set as the loop runs.
+  void begin(Journal& journal, const std::vector<JournalEntry>& entries) {
+    pending = done = false;
+    journal.append(
+        entries,
+        [this](const Result<void>& result) {
+          done = true;
+          saved = result.ok();
+        },
+        [this] { pending = true; });
+  }
+  /// Runs the loop until that is so.
+  bool runs_until(const bool& so) {
+    return test::eventually([&] {
+      loop.restart();
+      loop.poll();
+      return so;
     });
-    test::eventually([&] { loop.restart(); loop.poll(); return done; });
+  }
+  void append(Journal& journal, const std::vector<JournalEntry>& entries) {
+    begin(journal, entries);
+    runs_until(done);
   }
   std::vector<JournalEntry> act(std::uint64_t id) {
     Act one = ban("k" + std::to_string(id));
@@ -74,43 +77,29 @@ struct JournalFile : testing::Test {
   }
   ScratchPlace place;
   asio::io_context loop;
-  bool saved = false;
+  bool pending = false, done = false, saved = false;
   std::string file = place.path() + "/state/main/journal";
 };
 
 TEST_F(JournalFile, ASlowDiskIsToldOfFirstAndItsAnswerLater) {
   auto opened = open();
-  bool pending = false, done = false;
   disk_order = DiskOrder::Hold;
 
-  opened.journal->append(
-      act(1),
-      [&](const Result<void>& result) {
-        done = true;
-        saved = result.ok();
-      },
-      [&] { pending = true; });
-  ASSERT_TRUE(test::eventually([&] { loop.restart(); loop.poll(); return pending; }));
+  begin(*opened.journal, act(1));
+  ASSERT_TRUE(runs_until(pending));
   EXPECT_FALSE(done);
   disk_order = DiskOrder::Obey;
 
-  EXPECT_TRUE(test::eventually([&] { loop.restart(); loop.poll(); return done; }));
+  EXPECT_TRUE(runs_until(done));
   EXPECT_TRUE(saved);
 }
 
 TEST_F(JournalFile, ADiskThatFailsIsNoSlowOneAndTheLineIsGone) {
   auto opened = open();
-  bool pending = false, done = false;
   disk_order = DiskOrder::Fail;
 
-  opened.journal->append(
-      act(1),
-      [&](const Result<void>& result) {
-        done = true;
-        saved = result.ok();
-      },
-      [&] { pending = true; });
-  EXPECT_TRUE(test::eventually([&] { loop.restart(); loop.poll(); return done; }));
+  begin(*opened.journal, act(1));
+  EXPECT_TRUE(runs_until(done));
   disk_order = DiskOrder::Obey;
 
   EXPECT_FALSE(saved);
