@@ -5,23 +5,14 @@
 #include <string>
 #include <vector>
 
+#include "scenes.hpp"
 #include "tool.hpp"
 
 namespace cutwater::ctl {
 namespace {
 
-const std::string kYaml =
-    "capacity: { keys: 1024 }\n"
-    "limits:\n"
-    "  api: { rate: 10/s, burst: 10 }\n"
-    "  tenant: { windows: [ 100/s, { rate: 1000/h, burst: 20 } ] }\n";
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 TEST(Acts, ExplainTellsTheNextDecision) {
-  Instance instance(kYaml);
+  Instance instance(kTwoLimits);
   Client client = instance.client();
   auto tenant = client.limit("tenant").value();
   for (int i = 0; i < 20; ++i) tenant.try_acquire("acme");
@@ -38,7 +29,7 @@ TEST(Acts, ExplainTellsTheNextDecision) {
 }
 
 TEST(Acts, BanAndUnbanOfOneKey) {
-  Instance instance(kYaml);
+  Instance instance(kTwoLimits);
   Client client = instance.client();
   auto api = client.limit("api").value();
 
@@ -115,7 +106,7 @@ TEST(Acts, AnActThatBeatsTheFileIsNamedByDoctorAndDiff) {
 }
 
 TEST(Acts, CreditDrainAndReset) {
-  Instance instance(kYaml);
+  Instance instance(kTwoLimits);
   Client client = instance.client();
   auto api = client.limit("api").value();
   for (int i = 0; i < 10; ++i) api.try_acquire("alice");
@@ -129,7 +120,7 @@ TEST(Acts, CreditDrainAndReset) {
 }
 
 TEST(Acts, OverrideIsListedAndCanBeUndone) {
-  Instance instance(kYaml);
+  Instance instance(kTwoLimits);
   Client client = instance.client();
   auto api = client.limit("api").value();
 
@@ -153,7 +144,7 @@ TEST(Acts, OverrideIsListedAndCanBeUndone) {
 }
 
 TEST(Acts, ExplainNamesTheOverrideThatDecidesOfALimitOfSeveralWindows) {
-  Instance instance(kYaml);
+  Instance instance(kTwoLimits);
   Client client = instance.client();
   ASSERT_EQ(instance.tool({"limit", "override", "tenant", "acme", "--rate", "5/s"}).code, 0);
   instance.step_by(200'000'000);  // a change takes effect a moment ahead
@@ -169,7 +160,7 @@ TEST(Acts, ExplainNamesTheOverrideThatDecidesOfALimitOfSeveralWindows) {
 }
 
 TEST(Acts, SayWhatIsMissing) {
-  Instance instance(kYaml);
+  Instance instance(kTwoLimits);
 
   EXPECT_EQ(instance.tool({"limit", "override", "api", "x"}).code, 2);
   EXPECT_EQ(instance.tool({"limit", "override", "api", "x", "--rate", "10"}).code, 2);

@@ -5,29 +5,14 @@
 #include <filesystem>
 #include <string>
 
-#include <cutwater/breaker.hpp>
-
 #include "shm/breaker/breaker.hpp"
 #include "shm/directory.hpp"
 #include "shm/segment.hpp"
+#include "scenes.hpp"
 #include "tool.hpp"
 
 namespace cutwater::ctl {
 namespace {
-
-const std::string kYaml =
-    "capacity: { keys: 1024 }\n"
-    "breakers:\n"
-    "  fraud: { note: card checks, enable-randomized-wait: false }\n"
-    "  stock: { sliding-window-type: COUNT_BASED, sliding-window-size: 4,\n"
-    "    minimum-number-of-calls: 4, wait-duration-in-open-state: 15s,\n"
-    "    permitted-number-of-calls-in-half-open-state: 2 }\n";
-
-constexpr std::int64_t kSecond = 1'000'000'000;
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 std::string state_of(const Instance& instance, const std::string& breaker) {
   const ProgramRun run = instance.tool({"breaker", "get", breaker, "-o", "json"});
@@ -48,12 +33,8 @@ void close_by_library(const Instance& instance, const std::string& breaker) {
             shm::Steered::Done);
 }
 
-void fail(Breaker& breaker, int times) {
-  for (int i = 0; i < times; ++i) breaker.try_enter()->failed("timeout");
-}
-
 TEST(BreakerActs, ManualStatesHoldForTheirTimeAndAreJournalled) {
-  Instance instance(kYaml);
+  Instance instance(kTwoBreakers);
   Client client = instance.client();
   Breaker fraud = client.breaker("fraud").value();
 
@@ -115,7 +96,7 @@ TEST(BreakerActs, OfWhatIsSwitchedOffSaysThatItHasNoEffect) {
 }
 
 TEST(BreakerActs, AutoAndResetEndWhatAHandBegan) {
-  Instance instance(kYaml);
+  Instance instance(kTwoBreakers);
   Client client = instance.client();
   Breaker stock = client.breaker("stock").value();
 
@@ -138,7 +119,7 @@ TEST(BreakerActs, AutoAndResetEndWhatAHandBegan) {
 }
 
 TEST(BreakerActs, AutoAndResetAreJournalledWithTheirNotes) {
-  Instance instance(kYaml);
+  Instance instance(kTwoBreakers);
   instance.tool({"breaker", "force-open", "stock"});
   const auto freed =
       parse(instance.tool({"breaker", "auto", "stock", "--note", "mended", "-o", "json"}).out);
@@ -166,7 +147,7 @@ TEST(BreakerActs, AutoAndResetAreJournalledWithTheirNotes) {
 }
 
 TEST(BreakerActs, AStateByHandEndsByItsTimeWithoutAnybodysHelp) {
-  Instance instance(kYaml);
+  Instance instance(kTwoBreakers);
   Client client = instance.client();
   Breaker stock = client.breaker("stock").value();
   instance.tool({"breaker", "disable", "stock", "--for", "10s"});
@@ -182,7 +163,7 @@ TEST(BreakerActs, AStateByHandEndsByItsTimeWithoutAnybodysHelp) {
 }
 
 TEST(BreakerActs, AStateByHandComesBackAfterARebootWithItsEnd) {
-  Instance instance(kYaml);
+  Instance instance(kTwoBreakers);
   instance.tool({"breaker", "force-open", "fraud", "--for", "10m", "--note", "maintenance"});
   instance.tool({"breaker", "disable", "stock"});
   for (const bool reboot : {false, true}) {
@@ -204,7 +185,7 @@ TEST(BreakerActs, AStateByHandComesBackAfterARebootWithItsEnd) {
 }
 
 TEST(BreakerActs, WhatAnotherHandEndedIsNotPutBack) {
-  Instance instance(kYaml);
+  Instance instance(kTwoBreakers);
   instance.tool({"breaker", "force-open", "stock"});
   close_by_library(instance, "stock");
 
@@ -218,13 +199,13 @@ TEST(BreakerActs, WhatAnotherHandEndedIsNotPutBack) {
 }
 
 TEST(BreakerActs, AnActForABlockThatCameBackIsInForceAgain) {
-  Instance instance(kYaml);
+  Instance instance(kTwoBreakers);
   instance.tool({"breaker", "force-open", "stock"});
   instance.place().write_config("capacity: { keys: 1024 }\nbreakers: { fraud: {} }\n");
   ASSERT_EQ(instance.tool({"config", "reload"}).code, 0);
   EXPECT_EQ(instance.tool({"breaker", "get", "stock"}).code, 6);
 
-  instance.place().write_config(kYaml);
+  instance.place().write_config(kTwoBreakers);
   ASSERT_EQ(instance.tool({"config", "reload"}).code, 0);
 
   EXPECT_EQ(state_of(instance, "stock"), "FORCED_OPEN");

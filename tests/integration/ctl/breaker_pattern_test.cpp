@@ -19,10 +19,6 @@ const std::string kYaml =
     "  \"bank-*\": { max-instances: 1, sliding-window-type: COUNT_BASED, sliding-window-size: 4,\n"
     "    minimum-number-of-calls: 4 }\n";
 
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 TEST(BreakerPattern, ItsOwnBreakerIsReadByItsName) {
   Instance instance(kYaml);
   Client client = instance.client();

@@ -6,33 +6,14 @@
 #include <string>
 #include <vector>
 
-#include <cutwater/breaker.hpp>
-
+#include "scenes.hpp"
 #include "tool.hpp"
 
 namespace cutwater::ctl {
 namespace {
 
-const std::string kYaml =
-    "capacity: { keys: 1024 }\n"
-    "breakers:\n"
-    "  fraud: { note: card checks, enable-randomized-wait: false }\n"
-    "  stock: { sliding-window-type: COUNT_BASED, sliding-window-size: 4,\n"
-    "    minimum-number-of-calls: 4, wait-duration-in-open-state: 15s,\n"
-    "    permitted-number-of-calls-in-half-open-state: 2 }\n";
-
-constexpr std::int64_t kSecond = 1'000'000'000;
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-void fail(Breaker& breaker, int times) {
-  for (int i = 0; i < times; ++i) breaker.try_enter()->failed("timeout");
-}
-
 TEST(BreakerCommand, ListShowsEveryStateAndWhenToComeBack) {
-  Instance instance(kYaml);
+  Instance instance(kTwoBreakers);
   Client client = instance.client();
   Breaker stock = client.breaker("stock").value();
 
@@ -65,7 +46,7 @@ TEST(BreakerCommand, ListShowsEveryStateAndWhenToComeBack) {
 }
 
 TEST(BreakerCommand, GetAndExplainExitWithOneWhileCallersAreRefused) {
-  Instance instance(kYaml);
+  Instance instance(kTwoBreakers);
   Client client = instance.client();
   Breaker stock = client.breaker("stock").value();
   Breaker fraud = client.breaker("fraud").value();
@@ -97,7 +78,7 @@ TEST(BreakerCommand, GetAndExplainExitWithOneWhileCallersAreRefused) {
 }
 
 TEST(BreakerCommand, GetShowsSettingsCountersClassesAndDurations) {
-  Instance instance(kYaml);
+  Instance instance(kTwoBreakers);
   Client client = instance.client();
   Breaker fraud = client.breaker("fraud").value();
   for (int i = 1; i <= 100; ++i) {
@@ -128,7 +109,7 @@ TEST(BreakerCommand, GetShowsSettingsCountersClassesAndDurations) {
 }
 
 TEST(BreakerCommand, MetricsOnlySaysWhetherItWouldBeOpenAndSinceWhen) {
-  Instance instance(kYaml);
+  Instance instance(kTwoBreakers);
   Client client = instance.client();
   Breaker stock = client.breaker("stock").value();
   instance.tool({"breaker", "metrics-only", "stock"});
@@ -154,7 +135,7 @@ TEST(BreakerCommand, MetricsOnlySaysWhetherItWouldBeOpenAndSinceWhen) {
 }
 
 TEST(BreakerCommand, WhyNamesClassesProcessesAndSettingsOfTheLastTrips) {
-  Instance instance(kYaml);
+  Instance instance(kTwoBreakers);
   Client client = instance.client();
   Breaker stock = client.breaker("stock").value();
   EXPECT_EQ(instance.tool({"breaker", "why", "stock"}).out,
@@ -192,7 +173,7 @@ TEST(BreakerCommand, WhyNamesClassesProcessesAndSettingsOfTheLastTrips) {
 }
 
 TEST(BreakerCommand, StatusShowsWhatIsNotClosed) {
-  Instance instance(kYaml);
+  Instance instance(kTwoBreakers);
   Client client = instance.client();
   Breaker stock = client.breaker("stock").value();
   EXPECT_FALSE(has(instance.tool({"status"}).out, "breaker "));
@@ -208,7 +189,7 @@ TEST(BreakerCommand, StatusShowsWhatIsNotClosed) {
 }
 
 TEST(BreakerCommand, EventsTellEachTransitionInWords) {
-  Instance instance(kYaml);
+  Instance instance(kTwoBreakers);
   Client client = instance.client();
   Breaker stock = client.breaker("stock").value();
   fail(stock, 4);
@@ -233,7 +214,7 @@ TEST(BreakerCommand, EventsTellEachTransitionInWords) {
 }
 
 TEST(BreakerCommand, OfADeadDaemonTheMemoryIsReadAndNothingIsChanged) {
-  Instance instance(kYaml);
+  Instance instance(kTwoBreakers);
   Client client = instance.client();
   Breaker stock = client.breaker("stock").value();
   fail(stock, 4);
@@ -256,7 +237,7 @@ TEST(BreakerCommand, OfADeadDaemonTheMemoryIsReadAndNothingIsChanged) {
 }
 
 TEST(BreakerCommand, UnknownNamesAreSixWithTheNearest) {
-  Instance instance(kYaml);
+  Instance instance(kTwoBreakers);
   for (const bool dead : {false, true}) {
     if (dead) instance.daemon().kill(SIGKILL);
     for (const char* verb : {"get", "explain"}) {

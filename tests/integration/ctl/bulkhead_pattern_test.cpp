@@ -22,10 +22,6 @@ const std::string kYaml =
     "bulkheads:\n"
     "  \"bank-*\": { max-concurrent-calls: 1, max-instances: 1, idle: 1h }\n";
 
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 Client asking(const Instance& instance) {
   auto client = Client::open(instance.place().address() + "?ask");
   EXPECT_TRUE(client.ok()) << client.error().text();

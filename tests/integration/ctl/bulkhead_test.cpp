@@ -10,16 +10,11 @@
 #include "shm/bulkhead/bulkhead.hpp"
 #include "shm/directory.hpp"
 #include "shm/segment.hpp"
+#include "scenes.hpp"
 #include "tool.hpp"
 
 namespace cutwater::ctl {
 namespace {
-
-constexpr std::int64_t kSecond = 1'000'000'000;
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 /// A program that holds places of a bulkhead.
 class Holder {

@@ -30,10 +30,6 @@ const std::vector<std::vector<std::string>> kLooks = {{"status"},
                                                       {"events"},
                                                       {"verify"}};
 
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 TEST(Status, OfARunningDaemon) {
   Instance instance(kYaml);
   Client client = instance.client();

@@ -5,23 +5,14 @@
 #include <string>
 #include <vector>
 
+#include "scenes.hpp"
 #include "tool.hpp"
 
 namespace cutwater::ctl {
 namespace {
 
-const std::string kYaml =
-    "capacity: { keys: 1024 }\n"
-    "limits:\n"
-    "  api: { rate: 10/s, burst: 10 }\n"
-    "  tenant: { windows: [ 100/s, { rate: 1000/h, burst: 20 } ] }\n";
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 TEST(ConfigShow, NamesEverySettingsOrigin) {
-  Instance instance(kYaml);
+  Instance instance(kTwoLimits);
 
   const ProgramRun run = instance.tool({"config", "show"});
 
@@ -31,9 +22,9 @@ TEST(ConfigShow, NamesEverySettingsOrigin) {
 }
 
 TEST(ConfigDiff, SaysWhatAFileWouldChange) {
-  Instance instance(kYaml);
+  Instance instance(kTwoLimits);
   const std::string other = instance.place().path() + "/other.yaml";
-  std::string yaml = kYaml;
+  std::string yaml = kTwoLimits;
   yaml.replace(yaml.find("burst: 10"), 9, "burst: 5");
   Client client = instance.client();
   for (const char* key : {"alice", "bob"}) client.limit("api")->try_acquire(key);
@@ -58,10 +49,10 @@ TEST(ConfigDiff, SaysWhatAFileWouldChange) {
 }
 
 TEST(ConfigDiff, OfTheDaemonsOwnFileSaysWhatAReloadRefuses) {
-  Instance instance("instance: { watch-file: false }\n" + kYaml);
+  Instance instance("instance: { watch-file: false }\n" + kTwoLimits);
   const std::string file = instance.place().config();
   const struct { std::string yaml, part; } refused[] = {
-      {"instance: { watch-file: false, name: other }\n" + kYaml,
+      {"instance: { watch-file: false, name: other }\n" + kTwoLimits,
        "instance.name: changed from 'main' to 'other', which needs a restart"},
       {"capacity: { keys: 4096 }\n", "above the 1024 reserved at start, which needs a restart"},
       {"capacity: { keys: 1024 }\nbreakers: { 'bank-*': { max-instances: 63, "
@@ -76,13 +67,13 @@ TEST(ConfigDiff, OfTheDaemonsOwnFileSaysWhatAReloadRefuses) {
     EXPECT_EQ(instance.tool({"config", "reload", "--dry"}).code, 4) << one.yaml;
   }
 
-  test::write_file(file, "instance: { watch-file: false }\n" + kYaml + "  more: { rate: 1/s }\n");
+  test::write_file(file, "instance: { watch-file: false }\n" + kTwoLimits + "  more: { rate: 1/s }\n");
   EXPECT_EQ(instance.tool({"config", "diff", file}).code, 0);
   EXPECT_EQ(instance.tool({"config", "reload"}).code, 0);
 }
 
 TEST(ConfigDiff, SaysWhatItsLettersMean) {
-  Instance instance(kYaml);
+  Instance instance(kTwoLimits);
   const std::string other = instance.place().path() + "/other.yaml";
   test::write_file(other,
                    "capacity: { keys: 1024, limits: 128 }\nlimits: { api: { rate: 1/s } }\n");
@@ -96,7 +87,7 @@ TEST(ConfigDiff, SaysWhatItsLettersMean) {
 }
 
 TEST(Doctor, LooksAtAHealthyInstanceAndAtADeadOne) {
-  Instance instance(kYaml);
+  Instance instance(kTwoLimits);
   const ProgramRun alive = instance.tool({"doctor"});
   EXPECT_TRUE(has(alive.out, "were never asked: api, tenant")) << alive.out;
 
@@ -119,7 +110,7 @@ TEST(Completion, WorksInBash) {
 }
 
 TEST(Errors, AreDocumentsForScripts) {
-  Instance instance(kYaml);
+  Instance instance(kTwoLimits);
 
   const ProgramRun run = instance.tool({"limit", "get", "apo", "-o", "json"});
 

@@ -41,14 +41,8 @@ wire::OutcomeKind word_of(shm::Ended how) {
 }
 
 config::Config config_of(const rule::BreakerSettings& settings, std::uint32_t processes) {
-  config::Config out;
-  out.capacity = {.keys = 64,
-                  .limits = 2,
-                  .processes = processes + 8,
-                  .stripes = 2,
-                  .events = 64,
-                  .breakers = 2,
-                  .breaker_memory = 4 * shm::breaker_memory_needed({settings}) + 16'384};
+  config::Config out = small_config(processes + 8);
+  out.capacity.breaker_memory = 4 * shm::breaker_memory_needed({settings}) + 16'384;
   out.breakers = {settings};
   return out;
 }

@@ -17,16 +17,10 @@ namespace cutwater::test {
 namespace {
 
 config::Config config_of(const rule::BulkheadSettings& settings, std::uint32_t processes) {
-  config::Config out;
-  out.capacity = {.keys = 64,
-                  .limits = 2,
-                  .processes = processes + 16,
-                  .stripes = 2,
-                  .events = 64,
-                  .breakers = 2,
-                  .bulkheads = 2,
-                  .bulkhead_cells = 2 * settings.max_concurrent + 8,
-                  .waiters = 2 * settings.max_waiting + 8};
+  config::Config out = small_config(processes + 16);
+  out.capacity.bulkheads = 2;
+  out.capacity.bulkhead_cells = 2 * settings.max_concurrent + 8;
+  out.capacity.waiters = 2 * settings.max_waiting + 8;
   out.bulkheads = {settings};
   return out;
 }

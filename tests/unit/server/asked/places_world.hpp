@@ -22,9 +22,7 @@ inline std::uint16_t code(ItemError error) { return static_cast<std::uint16_t>(e
 inline std::uint16_t number(Reason reason) { return static_cast<std::uint16_t>(reason); }
 
 inline config::Config config_of_places() {
-  config::Config out;
-  out.capacity = {.keys = 64, .limits = 2, .processes = 24, .stripes = 2, .events = 64,
-                  .breakers = 2, .breaker_memory = 64 * 1024};
+  config::Config out = small_config(24);
   out.breakers = {count_breaker({1, 1, 1})};
   rule::BulkheadSettings gate;
   gate.name = "gate";
@@ -32,10 +30,7 @@ inline config::Config config_of_places() {
   gate.max_wait_ns = 10'000 * kMsNs;
   gate.max_waiting = 400;
   out.bulkheads = {gate};
-  rule::LimitSettings api;
-  api.name = "api";
-  api.windows = {rule::rate_window(1, kHour, 5)};
-  out.limits = {api};
+  out.limits = {five_an_hour()};
   return out;
 }
 

@@ -19,6 +19,20 @@ std::uint64_t steady_now() {
 
 }  // namespace
 
+config::Config small_config(std::uint32_t processes) {
+  config::Config out;
+  out.capacity = {.keys = 64, .limits = 2, .processes = processes, .stripes = 2, .events = 64,
+                  .breakers = 2, .breaker_memory = 64 * 1024};
+  return out;
+}
+
+rule::LimitSettings five_an_hour() {
+  rule::LimitSettings api;
+  api.name = "api";
+  api.windows = {rule::rate_window(1, 3'600'000'000'000, 5)};
+  return api;
+}
+
 Served::Served(const config::Config& config, bool stepped) : stepped_(stepped) {
   running_.config = config;
   running_.config.instance.memory_directory = place_.memory();

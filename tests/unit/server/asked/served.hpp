@@ -18,6 +18,11 @@
 
 namespace cutwater::test {
 
+/// Of so little memory as `processes` sessions and two breakers or bulkheads need.
+config::Config small_config(std::uint32_t processes);
+/// A limit `api` of one token an hour, five at once.
+rule::LimitSettings five_an_hour();
+
 class Served {
  public:
   Served(const config::Config& config, bool stepped);

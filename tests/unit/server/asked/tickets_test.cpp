@@ -21,14 +21,9 @@ constexpr std::uint64_t kMsNs = 1'000'000;
 std::uint16_t code(ItemError error) { return static_cast<std::uint16_t>(error); }
 
 config::Config config_with(const rule::BreakerSettings& settings) {
-  config::Config out;
-  out.capacity = {.keys = 64, .limits = 2, .processes = 16, .stripes = 2, .events = 64,
-                  .breakers = 2, .breaker_memory = 64 * 1024};
+  config::Config out = small_config(16);
   out.breakers = {settings};
-  rule::LimitSettings api;
-  api.name = "api";
-  api.windows = {rule::rate_window(1, kHour, 5)};
-  out.limits = {api};
+  out.limits = {five_an_hour()};
   return out;
 }
 
