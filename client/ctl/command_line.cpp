@@ -3,12 +3,50 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "ctl/print.hpp"
 #include "rows/trip_rows.hpp"
 #include "wire/breaker_verbs.hpp"
 
 namespace cutwater::ctl {
 namespace {
+
+/// Digits alone, a sign, a fraction or a unit is no count; and within these bounds.
+CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
+  return CLI::Validator(
+      [least, most](std::string& text) {
+        const char* const end = text.data() + text.size();
+        std::uint64_t number = 0;
+        const auto read = std::from_chars(text.data(), end, number);
+        if (read.ec == std::errc() && read.ptr == end && number >= least && number <= most) {
+          return std::string();
+        }
+        const std::string bounds = most == ~std::uint64_t{0}
+                                       ? ""
+                                       : " of " + std::to_string(least) + " .. " +
+                                             std::to_string(most);
+        return "'" + text + "' is no whole number" + bounds;
+      },
+      "");
+}
+
+/// One of these words; the option's placeholder says them.
+CLI::Validator one_of(std::vector<std::string> words) {
+  std::string listed;
+  for (const std::string& word : words) listed += (listed.empty() ? "" : ", ") + word;
+  return CLI::Validator(
+      [words = std::move(words), listed](std::string& text) {
+        const bool known = std::find(words.begin(), words.end(), text) != words.end();
+        return known ? std::string() : "'" + text + "' is none of " + listed;
+      },
+      "");
+}
 
 CLI::App& command(CLI::App& parent, Line& line, const char* name, const char* help,
                   std::function<Exit()> run) {
@@ -48,7 +86,7 @@ void add_limit_acts(CLI::App& limit, Line& line) {
          line)
       .add_option("TOKENS", line.number, "1 .. 1000000000")
       ->required()
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{kMaxCost}));
+      ->check(whole_number(1, kMaxCost));
   lasting(on_key(command(limit, line, "ban", "Refuse a key",
                          [&] { return run_limit_ban(line.settings, line.act); }),
                  line),
@@ -63,7 +101,7 @@ void add_limit_acts(CLI::App& limit, Line& line) {
   own.add_option("--rate", line.override_act.rate, "such as 100/s; replaces all windows")
       ->type_name("RATE");
   own.add_option("--burst", line.override_act.burst, "default: the rate's count")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{kMaxCost}))
+      ->check(whole_number(1, kMaxCost))
       ->type_name("TOKENS");
   own.add_flag("--unlimited", line.override_act.unlimited, "never refuse this key");
   own.add_flag("--end", line.override_act.end, "back to what the configuration says");
@@ -75,7 +113,7 @@ void add_limit_acts(CLI::App& limit, Line& line) {
   shadow.add_option("STATE", line.word, "on or off")
       ->required()
       ->type_name("on|off")
-      ->check(CLI::IsMember({"on", "off"}));
+      ->check(one_of({"on", "off"}));
   lasting(shadow, line);
 }
 
@@ -111,7 +149,7 @@ void add_limit(CLI::App& app, Line& line) {
       line);
   for (CLI::App* each : {&peek, &explain}) {
     each->add_option("--cost", line.cost, "tokens asked for, default 1")
-        ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{kMaxCost}))
+        ->check(whole_number(0, kMaxCost))
         ->type_name("TOKENS");
   }
   add_limit_acts(limit, line);
@@ -153,7 +191,7 @@ void add_breaker(CLI::App& app, Line& line) {
       [&] { return run_breaker_why(line.settings, line.hand.breaker, line.trips); });
   why.add_option("NAME", line.hand.breaker, "of the breaker; without it of all");
   why.add_option("-n,--last", line.trips, "so many, default 5, at most 100")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{rows::kMaxTrips}))
+      ->check(whole_number(1, rows::kMaxTrips))
       ->type_name("COUNT");
   add_breaker_act(breaker, line, "force-open", wire::kVerbBreakerForceOpen,
                   "Refuse every call, whatever the outcomes say");
@@ -209,6 +247,7 @@ void add_journal(CLI::App& app, Line& line) {
   command(journal, line, "undo", "End one of them",
           [&] { return run_journal_undo(line.settings, line.number); })
       .add_option("ID", line.number, "as `journal list` shows it")
+      ->check(whole_number(0, ~std::uint64_t{0}))
       ->required();
 }
 
@@ -271,7 +310,7 @@ void add_globals(CLI::App& app, Line& line) {
                  "memory directory to read when no daemon answers, or without asking")
       ->type_name("DIR");
   app.add_option("-o,--output", line.output, "table or json")
-      ->check(CLI::IsMember({"table", "json"}))
+      ->check(one_of({"table", "json"}))
       ->type_name("table|json");
   app.add_option("--timeout", line.timeout,
                  "how long the daemon may take for an answer, such as 500ms; default 1s")
@@ -291,6 +330,7 @@ void add_commands(CLI::App& app, Line& line) {
                          [&] { return run_events(line.settings, line.events); });
   events.add_flag("-f,--follow", line.events.follow, "go on until interrupted");
   events.add_option("-n,--last", line.events.last, "so many, default 100; 0 = all that are kept")
+      ->check(whole_number(0, ~std::uint64_t{0}))
       ->type_name("COUNT");
   command(app, line, "doctor", "What is not as it should be, and the remedy; exit 4: something is",
           [&] { return run_doctor(line.settings); });
@@ -305,7 +345,7 @@ void add_commands(CLI::App& app, Line& line) {
       .add_option("SHELL", line.shell, "bash, zsh or fish")
       ->required()
       ->type_name("bash|zsh|fish")
-      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+      ->check(one_of({"bash", "zsh", "fish"}));
 }
 
 CommandTree tree_of(const CLI::App& app) { return tree_below(app, Wanted::Anything); }

@@ -49,8 +49,8 @@ struct DoctorFinding {
   std::string remedy;  ///< what to do
 };
 
-/// In the order an operator would mend them: daemon, its file, socket, memory, clock, rows, limits, breakers,
-/// bulkheads.
+/// In the order an operator would mend them: daemon, its file, socket, memory, clock, rows, limits,
+/// breakers, bulkheads.
 std::vector<DoctorFinding> diagnose(const Facts& facts);
 /// The last two of these.
 void about_breakers(const Facts& facts, std::vector<DoctorFinding>& out);

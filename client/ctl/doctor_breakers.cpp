@@ -135,7 +135,8 @@ void about_classes(const wire::Value& row, const std::string& name, Findings& ou
 bool stands_for(const std::string& pattern, const std::string& name) {
   const auto star = pattern.find('*');
   if (star == std::string::npos) return false;
-  const std::string_view head(pattern.data(), star), tail = std::string_view(pattern).substr(star + 1);
+  const std::string_view whole = pattern, head = whole.substr(0, star),
+                         tail = whole.substr(star + 1);
   return name.size() >= head.size() + tail.size() && name.starts_with(head) && name.ends_with(tail);
 }
 

@@ -113,7 +113,11 @@ Result<Memory> open_memory(const Settings& settings, bool check_boot) {
     }
     const Errc code = memory.error().code();
     if (!is_absent(place) && code != Errc::NoDaemon) {
-      return Error{code, memory.error().text()};
+      return Error{code, memory.error().text() +
+                             (code == Errc::Damaged
+                                  ? "; the next start of cutwaterd sets such files aside (*.bad) "
+                                    "and makes new ones"
+                                  : "")};
     }
     looked += (looked.empty() ? "" : ", ") + place;
   }
@@ -227,7 +231,8 @@ Result<Rows> Look::read(std::string_view what, std::string_view name) {
   if (what == "bulkheads") return rows::bulkhead_rows(view);
   if (what == "clients") return rows::client_rows(view);
   return Error{Errc::Unsupported,
-               "'" + std::string(what) + "' is not in the memory; only the daemon knows it"};
+               "'" + std::string(what) + "' is not in the memory; only the daemon knows it: "
+                                           "start cutwaterd"};
 }
 
 Result<wire::Value> Look::read_limit(std::string_view name, std::optional<std::string_view> key,

@@ -3,7 +3,6 @@
 // (ctl/commands.hpp), and says what is wrong with a line that names none.
 #include <CLI/CLI.hpp>
 
-#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <sstream>
@@ -17,47 +16,25 @@
 #include "config/duration.hpp"
 #include "ctl/command_line.hpp"
 #include "ctl/print.hpp"
+#include "ctl/text.hpp"
+#include "ctl/usage_text.hpp"
 
 namespace {
 
 using namespace cutwater;
 using ctl::Exit;
 
+/// Help is as wide as that, whatever it is printed on.
+constexpr std::size_t kHelpColumns = 80;
 constexpr const char* kAbout =
     "Looks at and steers a cutwater instance.\n"
     "Asks the daemon with a deadline; when it does not answer, root and the daemon's user read the "
     "memory itself.\n";
 constexpr const char* kFooter =
-    "Exit codes: 0 ok or allowed, 1 refused or open, 2 usage, 3 cannot connect, 4 invalid config "
-    "or damage "
-    "found,\n"
-    "            5 not permitted, 6 no such name.\n"
-    "Keys: their bytes, or hex:616c for bytes that cannot be typed (exact: in front of a key that "
-    "begins so);\n"
-    "      -- in front of a key that begins with a dash, behind all options.";
-
-/// The first word that is no command where one is wanted, and what there is; empty: none is wrong.
-std::string unknown_command(const CLI::App& app, int argc, char** argv) {
-  const CLI::App* at = &app;
-  for (int i = 1; i < argc; ++i) {
-    const std::string word = argv[i], before = argv[i - 1];
-    const bool value = i > 1 && before.rfind("-", 0) == 0 && before.find('=') == std::string::npos;
-    if (word.rfind("-", 0) == 0 || value) continue;
-    const auto known = at->get_subcommands([](const CLI::App*) { return true; });
-    const auto next = std::find_if(known.begin(), known.end(), [&](const CLI::App* command) {
-      return command->get_name() == word;
-    });
-    if (next != known.end()) {
-      at = *next;
-      continue;
-    }
-    if (known.empty()) return {};  // a command that takes words: what is missing says CLI11
-    std::string text = "unknown command '" + word + "'; one of:";
-    for (const CLI::App* command : known) text += " " + command->get_name();
-    return text;
-  }
-  return {};
-}
+    "Exit codes:  0 ok or allowed, 1 refused or open, 2 usage, 3 cannot connect, 4 invalid config "
+    "or damage found, 5 not permitted, 6 no such name.\n"
+    "Keys:  their bytes, or hex:616c for bytes that cannot be typed (exact: in front of a key that "
+    "begins so); -- in front of a key that begins with a dash, behind all options.";
 
 int usage(const ctl::Settings& settings, const std::string& text) {
   return static_cast<int>(ctl::complain(settings, "usage", text, Exit::Usage));
@@ -79,14 +56,12 @@ bool wants_json(int argc, char** argv) {
 /// Help and version end well; everything else is a line that cannot be carried out.
 int explain_usage(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
   std::ostringstream out, err;
-  if (app.exit(error, out, err) == 0) return static_cast<int>(ctl::print_text(out.str()));
+  if (app.exit(error, out, err) == 0) {
+    return static_cast<int>(ctl::print_text(ctl::wrap_text(out.str(), kHelpColumns)));
+  }
   ctl::Settings settings;
   settings.json = wants_json(argc, argv);
-  const bool required = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
-  std::string text = required ? unknown_command(app, argc, argv) : std::string();
-  if (text.empty()) text = err.str();
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  return usage(settings, text);
+  return usage(settings, ctl::usage_text(app, error, {argv + 1, argv + argc}));
 }
 
 /// 0: standard output is no terminal, or one that does not say.

@@ -3,6 +3,8 @@
 
 #include <cstdio>
 
+#include "ctl/text.hpp"
+
 namespace cutwater::ctl {
 
 std::uint64_t number_at(const wire::Value& row, std::string_view key,
@@ -25,7 +27,7 @@ bool truth_at(const wire::Value& row, std::string_view key) noexcept {
 }
 
 Exit print(const Settings& settings, const wire::Value& document, const std::string& table) {
-  return print_text(settings.json ? to_json(document) : table);
+  return print_text(settings.json ? to_json(document) : wrap_text(table, settings.columns));
 }
 
 Exit print_text(const std::string& text) {

@@ -93,6 +93,61 @@ std::string escape_short(std::string_view bytes, std::size_t max_chars) {
   return text + print("... (%zu bytes)", bytes.size());
 }
 
+namespace {
+
+/// One character of a line, or one escape sequence, which takes no room.
+std::size_t piece_at(std::string_view line, std::size_t at) noexcept {
+  if (line[at] != '\x1b') return 1;
+  const std::size_t end = line.find('m', at);
+  return end == std::string_view::npos ? 1 : end + 1 - at;
+}
+
+/// Where what follows a broken line begins.
+std::size_t indent_of(std::string_view line, std::size_t columns) noexcept {
+  const std::size_t first = line.find_first_not_of(' ');
+  if (first == std::string_view::npos) return 0;
+  const std::size_t gap = line.find("  ", first);
+  const std::size_t behind =
+      gap == std::string_view::npos ? gap : line.find_first_not_of(' ', gap);
+  return behind != std::string_view::npos && behind <= columns / 2 ? behind : first + 2;
+}
+
+void wrap_line(std::string_view line, std::size_t columns, std::string& out) {
+  const std::size_t indent = indent_of(line, columns);
+  std::size_t begin = 0, width = 0, space = 0;       // space: where it may be broken; 0 nowhere
+  for (std::size_t at = 0; at < line.size();) {
+    const std::size_t size = piece_at(line, at);
+    if (size == 1) ++width;
+    if (line[at] == ' ' && at > begin && (begin > 0 || at >= indent)) space = at;
+    if (width > columns && space > begin) {
+      out.append(line.substr(begin, line.find_last_not_of(' ', space) + 1 - begin));
+      out += '\n' + std::string(indent, ' ');
+      begin = space + 1;
+      while (begin < line.size() && line[begin] == ' ') ++begin;
+      at = begin;
+      width = indent;
+      space = 0;
+      continue;
+    }
+    at += size;
+  }
+  out.append(line.substr(begin));
+}
+
+}  // namespace
+
+std::string wrap_text(std::string_view text, std::size_t columns) {
+  if (columns == 0) return std::string(text);
+  std::string out;
+  for (;;) {
+    const std::size_t end = text.find('\n');
+    wrap_line(text.substr(0, end), columns, out);
+    if (end == std::string_view::npos) return out;
+    out += '\n';
+    text.remove_prefix(end + 1);
+  }
+}
+
 Result<std::string> key_argument(std::string_view text) {
   constexpr std::string_view kExact = "exact:", kHex = "hex:";
   std::string key;
@@ -129,8 +184,9 @@ std::string duration_text(std::uint64_t ns) {
   if (ns < kMilli) return tenths(ns, kMicro, "us");
   if (ns < kSecond) return tenths(ns, kMilli, "ms");
   if (ns < kMinute) return tenths(ns, kSecond, "s");
-  if (ns < kHour) return pair(ns, {kMinute, "m"}, {kSecond, "s"});
-  if (ns < kDay) return pair(ns, {kHour, "h"}, {kMinute, "m"});
+  // Rounded up to the next larger unit, it is said in that one: 1h, not 60m.
+  if (ns <= kHour - kSecond) return pair(ns, {kMinute, "m"}, {kSecond, "s"});
+  if (ns <= kDay - kMinute) return pair(ns, {kHour, "h"}, {kMinute, "m"});
   return pair(ns, {kDay, "d"}, {kHour, "h"});
 }
 

@@ -22,6 +22,12 @@ std::string escape_lines(std::string_view text);
 /// escape(), cut to `max_chars` characters with its length behind it: for tables.
 std::string escape_short(std::string_view bytes, std::size_t max_chars = 48);
 
+/// Lines longer than `columns` (0: none) are broken at their spaces. What follows is indented as
+/// the line's text behind a gap of two spaces is (`note   what it says`), where that is in its
+/// first half, else two deeper than the line. Escape sequences of colours take no room. A word
+/// that is longer than a line stays whole.
+std::string wrap_text(std::string_view text, std::size_t columns);
+
 /// A key as given on the command line: its bytes; `hex:616c` names bytes; `exact:` in front keeps a
 /// key that begins with `hex:` or `exact:`. InvalidArgument: odd or wrong hex digits. KeyTooLong.
 Result<std::string> key_argument(std::string_view text);

@@ -28,7 +28,7 @@ struct BulkheadShare {
 /// What stands beside the story of a bulkhead that is looked at.
 struct BulkheadAround {
   bool enabled = true;
-  bool pattern = false;                ///< the pattern's own places, shared by names beyond its number
+  bool pattern = false;                ///< the pattern's own places, shared by names beyond it
   std::uint32_t max_waiting = 0;
   std::uint64_t max_wait_ns = 0;       ///< 0 nobody waits; kWaitForever
   std::uint64_t max_hold_ns = 0;       ///< 0 off

@@ -17,7 +17,7 @@ namespace cutwater::shm {
 struct BulkheadHolder {
   std::uint32_t row = 0;
   std::uint32_t generation = 0;        ///< low 14 bits
-  std::uint32_t places = 0;            ///< held, or handed to a call of it that has not taken it yet
+  std::uint32_t places = 0;            ///< held, or handed to a call of it that waits
   std::uint32_t waiting = 0;           ///< calls in line, alive and in time
   std::int64_t oldest_ns = 0;          ///< how long its oldest known place is held
   bool gone = false;                   ///< the row does not live with this generation any more

@@ -67,7 +67,8 @@ TEST(ConfigDiff, OfTheDaemonsOwnFileSaysWhatAReloadRefuses) {
     EXPECT_EQ(instance.tool({"config", "reload", "--dry"}).code, 4) << one.yaml;
   }
 
-  test::write_file(file, "instance: { watch-file: false }\n" + kTwoLimits + "  more: { rate: 1/s }\n");
+  test::write_file(file,
+                   "instance: { watch-file: false }\n" + kTwoLimits + "  more: { rate: 1/s }\n");
   EXPECT_EQ(instance.tool({"config", "diff", file}).code, 0);
   EXPECT_EQ(instance.tool({"config", "reload"}).code, 0);
 }

@@ -68,9 +68,9 @@ TEST(Schema, OfOneBulkhead) {
 
   EXPECT_EQ(fields_of(instance.json({"bulkhead", "get", "fraud"})),
             (Fields{"allowed", "answer", "bulkhead", "counters", "daemon", "enabled", "explain",
-                    "hint", "holders", "in_use", "instance", "limit", "max_hold_ns", "max_wait_ns", "max_waiting",
-                    "note", "oldest_ns", "oldest_pid", "oldest_row", "over", "retry_after_ns",
-                    "source", "waiting"}));
+                    "hint", "holders", "in_use", "instance", "limit", "max_hold_ns", "max_wait_ns",
+                    "max_waiting", "note", "oldest_ns", "oldest_pid", "oldest_row", "over",
+                    "retry_after_ns", "source", "waiting"}));
 }
 
 TEST(Schema, OfATrip) {

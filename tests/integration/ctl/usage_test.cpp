@@ -31,6 +31,66 @@ TEST(CommandLine, RefusesWhatItDoesNotKnow) {
   }
 }
 
+TEST(CommandLine, SaysWhatIsWrongWhereAndHowItWouldBeRight) {
+  const struct { std::vector<std::string> arguments; std::string text; } wrong[] = {
+      {{}, "name a command; one of: status clients limit"},
+      {{"bulkhead"}, "bulkhead: name a command; one of: list get explain\n"},
+      {{"limt", "list"}, "unknown command 'limt'; did you mean 'limit'?; one of: status"},
+      {{"breaker", "forceopen", "x"}, "unknown command 'forceopen'; did you mean 'force-open'?"},
+      {{"breaker", "lst"}, "did you mean 'list'?; one of: list get explain why force-open"},
+      {{"limit", "peek", "api"},
+       "limit peek: KEY is required\nusage: cutwaterctl limit peek [OPTIONS] NAME KEY; --help"},
+      {{"breaker", "why", "a", "b"}, "usage: cutwaterctl breaker why [OPTIONS] [NAME];"},
+      {{"journal", "undo", "x"}, "journal undo: ID: 'x' is no whole number\n"},
+      {{"journal", "undo", "-1"}, "usage: cutwaterctl journal undo [OPTIONS] ID;"},
+      {{"events", "-n", "-1"}, "'-1' is no whole number\n"},
+      {{"limit", "credit", "a", "b", "0"}, "TOKENS: '0' is no whole number of 1 .. 1000000000"},
+      {{"limit", "shadow", "a", "maybe"}, "STATE: 'maybe' is none of on, off"},
+      {{"completion", "tcsh"}, "SHELL: 'tcsh' is none of bash, zsh, fish"},
+      {{"replay", "x.log"}, "usage: cutwaterctl replay [OPTIONS] LOG --limit NAME;"}};
+  for (const auto& one : wrong) {
+    const ProgramRun run = run_tool(one.arguments);
+    EXPECT_EQ(run.code, 2);
+    EXPECT_TRUE(has(run.err, one.text)) << run.err;
+  }
+}
+
+/// Every line of `text`, without its end.
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> out(1);
+  for (const char c : text) {
+    if (c == '\n') out.emplace_back();
+    else if (c != '\r') out.back() += c;
+  }
+  return out;
+}
+
+TEST(CommandLine, HelpIsEightyColumnsWide) {
+  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+           {"--help"},
+           {"limit", "--help"},
+           {"limit", "override", "--help"},
+           {"replay", "--help"}}) {
+    const ProgramRun run = run_tool(arguments);
+    EXPECT_EQ(run.code, 0);
+    for (const std::string& line : lines_of(run.out)) EXPECT_LE(line.size(), 80U) << line;
+    EXPECT_FALSE(has(run.out, "{table,json}")) << "said once";
+  }
+}
+
+TEST(Terminal, SentencesAreBrokenAtItsWidthAndNotWhereAFileIsWritten) {
+  Instance instance("breakers: { fraud: {} }\n");
+  const std::vector<std::string> explain = {"--address", instance.place().address(), "breaker",
+                                            "explain", "fraud"};
+
+  const ProgramRun narrow = run_tool_on_terminal(explain, true, 80);
+  const ProgramRun piped = run_tool(explain);
+
+  for (const std::string& line : lines_of(narrow.out)) EXPECT_LE(line.size(), 80U) << line;
+  EXPECT_GT(lines_of(narrow.out).size(), lines_of(piped.out).size());
+  EXPECT_TRUE(has(narrow.out, "\n    ")) << narrow.out;
+}
+
 TEST(CommandLine, ExplainsItself) {
   const ProgramRun help = run_tool({"--help"});
   const ProgramRun version = run_tool({"--version"});

@@ -114,5 +114,26 @@ TEST(Texts, OfSharesSizesAndHashes) {
   EXPECT_EQ(hash_text(0xabc), "0000000000000abc");
 }
 
+TEST(Text, LongLinesAreBrokenAtSpacesAndIndentedAsTheirText) {
+  EXPECT_EQ(wrap_text("as it is, however long it may be", 0), "as it is, however long it may be");
+  EXPECT_EQ(wrap_text("  a sentence that is too long\nshort\n", 16),
+            "  a sentence\n    that is too\n    long\nshort\n");
+  EXPECT_EQ(wrap_text("note   what it says of that", 16), "note   what it\n       says of\n"
+                                                         "       that");
+  EXPECT_EQ(wrap_text("a-key-of-some-length   its value", 24),
+            "a-key-of-some-length\n  its value")
+      << "a gap that far to the right is no column";
+  EXPECT_EQ(wrap_text("oneverylongwordalone and more", 8), "oneverylongwordalone\n  and\n  more");
+  EXPECT_EQ(wrap_text("\x1b[31mred words\x1b[0m here", 9), "\x1b[31mred words\x1b[0m\n  here");
+  EXPECT_EQ(wrap_text("", 8), "");
+}
+
+TEST(Text, ADurationThatIsRoundedUpToTheNextUnitIsSaidInIt) {
+  EXPECT_EQ(duration_text(3'599'999'999'999), "1h");
+  EXPECT_EQ(duration_text(3'598'999'999'999), "59m59s");
+  EXPECT_EQ(duration_text(86'399'000'000'000), "1d");
+  EXPECT_EQ(duration_text(86'340'000'000'000), "23h59m");
+}
+
 }  // namespace
 }  // namespace cutwater::ctl
