@@ -217,7 +217,7 @@ TEST(BreakerActs, ALibraryWithoutTheRightIsRefusedAsTheToolIs) {
   if (!test::others_may_run(tool_program())) GTEST_SKIP() << test::kBuildIsClosed;
   ScratchPlace place;
   const std::string socket = place.path() + "/open.sock";
-  place.write_config(kYaml + "access: { map: { users: [\"*\"] } }\n");
+  place.write_config(kTwoBreakers + "access: { map: { users: [\"*\"] } }\n");
   DaemonProcess daemon(place, {.arguments = {"--set", "listen.unix.path=" + socket, "--set",
                                              "listen.unix.mode=0666"}});
   ASSERT_TRUE(daemon.ready()) << daemon.log();
