@@ -93,8 +93,8 @@ void about_file(const Facts& facts, Findings& out) {
   if (!state.errors.empty()) {
     const std::size_t count = state.errors.size();
     out.push_back({true, "config",
-                   "the next reload or restart will be refused: " + file + " has " +
-                       std::to_string(count) + (count == 1 ? " error: " : " errors, the first: ") +
+                   "the next reload or restart will be refused: " + std::to_string(count) +
+                       (count == 1 ? " error: " : " errors, the first: ") +
                        escape_short(state.errors.front(), 512),
                    "mend it before somebody restarts the daemon; " + check});
   } else if (!state.refused.empty()) {

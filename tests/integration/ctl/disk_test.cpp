@@ -90,7 +90,7 @@ TEST_F(Disk, AnActThatWasReplacedSaysByWhichAndIsNotCountedAsUnsaved) {
   ASSERT_EQ(instance_.tool({"breaker", "force-open", "fraud"}).code, 0);
 
   const std::string journal = instance_.tool({"journal", "list"}).out;
-  EXPECT_TRUE(has(journal, "1  replaced by 2     DISABLED")) << journal;
+  EXPECT_TRUE(has(journal, "1  replaced by 2      DISABLED")) << journal;
   EXPECT_TRUE(has(journal, "2  stands, NOT saved  FORCED_OPEN")) << journal;
   EXPECT_TRUE(has(instance_.tool({"status"}).out, "1 acts in force and NOT saved"));
   const auto rows = instance_.json({"journal", "list"})["journal"];

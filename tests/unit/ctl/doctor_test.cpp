@@ -264,8 +264,8 @@ TEST(Doctor, NamesAFileThatTheDaemonWillRefuseOrHasNotTakenOver) {
   expect_finding(facts, "a reload of it will be refused: capacity.keys: above", true,
                  "restart the daemon");
   facts.file.errors = {"3:1: limits.api.rat: unknown key", "4:1: limits.sms: no rate"};
-  expect_finding(facts, "the next reload or restart will be refused: /etc/cutwater/cutwater.yaml "
-                        "has 2 errors, the first: 3:1: limits.api.rat",
+  expect_finding(facts, "the next reload or restart will be refused: 2 errors, the first: 3:1: "
+                        "limits.api.rat",
                  true, "config check /etc/cutwater/cutwater.yaml");
   facts.status.set("config_refused", "3:1: limits.api.rat: unknown key");
   EXPECT_EQ(diagnose(facts).size(), 1U) << "said once";
