@@ -133,7 +133,7 @@ void add_limit(CLI::App& app, Line& line) {
   keys.add_option("NAME", line.keys.limit, "of the limit")->required();
   keys.add_flag("--refused-first", line.keys.refused_first, "those that wait longest for a token");
   keys.add_option("--most", line.keys.most, "so many, default 100, at most 10000")
-      ->check(CLI::Range(std::uint64_t{1}, kMostKeys))
+      ->check(whole_number(1, kMostKeys))
       ->type_name("COUNT");
   auto& peek = on_key(
       command(

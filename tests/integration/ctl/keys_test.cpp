@@ -19,9 +19,7 @@ std::string yaml(bool remember) {
          "  api: { rate: 1/h, burst: 3, show-keys: shown }\n"
          "  hashed: { rate: 1/h, burst: 3 }\n";
 }
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+
 std::set<std::string> keys_in(const nlohmann::json& document) {
   std::set<std::string> out;
   for (const auto& row : document["keys"]) out.insert(row["key"].get<std::string>());
