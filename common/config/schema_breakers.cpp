@@ -243,7 +243,8 @@ const Key kRows[] = {
    .store = put<&B::max_instances>, .load = get<&B::max_instances>},
   {.block = kBreakerBlock, .name = "idle", .kind = Kind::Duration, .min = kMs,
    .max = rule::kMaxIdleNs,
-   .help = "Of a pattern: age at which an unused one may make room, while it is CLOSED.",
+   .help = "Of a pattern: age at which an unused one may make room: CLOSED, or OPEN and its wait "
+           "over.",
    .store = put<&B::idle_ns>, .load = get<&B::idle_ns>},
   {.block = kBreakerBlock, .name = "note", .kind = Kind::Text, .max = rule::kMaxNoteLength,
    .help = "One line for people.", .store = [](T t, V v) { t.breaker->note = v.text; }},

@@ -7,7 +7,8 @@
 // owner of the memory looks once a second and publishes once for all that may go
 // (Publisher::make_room); I1 of shm/pattern_layout.hpp says what its callers see.
 // Ages are known since this looker began, so they start anew with each daemon. Without a daemon
-// nobody makes room. A call of a closed breaker that lasts longer than `idle` does not show: its
+// nobody makes room. A breaker's wait while OPEN does not count towards `idle`: it keeps callers
+// out until it is over. A call of a closed breaker that lasts longer than `idle` does not show: its
 // outcome comes late and is counted as stale.
 // Thread safety: one thread, the owner's. Allocates. Bounds: kPlacesAtOnce a look.
 #pragma once

@@ -49,8 +49,9 @@ class PatternSide {
   virtual void count_beyond(StripeHandle stripe, std::uint32_t pattern) const noexcept = 0;
   /// A number that changes whenever it is used: all that was ever counted of it.
   virtual std::uint64_t uses(std::uint32_t index) const noexcept = 0;
-  /// True when nothing of it is out and no state of it would be lost: a breaker is CLOSED for
-  /// everybody and counts no call in flight; of a bulkhead nobody holds a place or waits.
+  /// True when nothing of it is out and it keeps nobody out: a breaker counts no call in flight
+  /// and is CLOSED for everybody, or OPEN past its wait, or HALF_OPEN without a probe out; of a
+  /// bulkhead nobody holds a place or waits. What a hand set never rests.
   virtual bool rests(std::uint32_t index) const noexcept = 0;
 
  protected:

@@ -111,6 +111,9 @@ std::int64_t probe_deadline(const BreakerParts& parts, std::int64_t now,
 /// The step that a passed deadline asks for; false: none is due, or it is HALF_OPEN's or a ramp's.
 bool due_step(const BreakerParts& parts, const BreakerWord& word, std::int64_t now,
               NextState& next) noexcept;
+/// True when a pattern's name may lose a place in this state (PatternSide::rests): it keeps nobody
+/// out, and nothing of it is out but maybe calls in flight.
+bool breaker_state_rests(const BreakerParts& parts, const BreakerWord& word) noexcept;
 /// look_at_breaker() in HALF_OPEN.
 BreakerEntry look_at_probes(const BreakerParts& parts, const BreakerWord& word,
                             std::int64_t now) noexcept;

@@ -71,11 +71,26 @@ bool BreakerSide::rests(std::uint32_t index) const noexcept {
   BreakerParts parts;
   if (!read_parts(view(), index, parts)) return false;
   const BreakerWord word = unpack_breaker(state_of(parts));
-  if (word.state != rule::BreakerState::Closed || word.ramping || word.views) return false;
+  if (!breaker_state_rests(parts, word)) return false;
   for (std::uint32_t i = 0; i < parts.hanging_count; ++i) {
     if (unpack_probe(load16(parts.hanging + i)).state == ProbeState::Held) return false;
   }
   return true;
+}
+
+bool breaker_state_rests(const BreakerParts& parts, const BreakerWord& word) noexcept {
+  if (word.ramping || word.views) return false;
+  switch (word.state) {
+    case rule::BreakerState::Closed: return true;
+    case rule::BreakerState::Open:
+      return rule::is_over(parts.edge(), word.deadline_ns, parts.view->clock.now());
+    case rule::BreakerState::HalfOpen: {
+      std::uint32_t held = 0;
+      static_cast<void>(collect_probes(parts, word.epoch, held));
+      return held == 0;
+    }
+    default: return false;                           // set by hand
+  }
 }
 
 BreakerRef find_breaker(const View& view, std::string_view name) noexcept {

@@ -118,7 +118,7 @@ void BreakerPublisher::make_room(const std::vector<rule::BreakerSettings>& break
       return c.pattern < view_.breaker_count && one.name == name_at(c.pattern);
     });
     const bool closed = of != breakers.end() && of->initial_state == rule::BreakerState::Closed;
-    if (!closed || !begin_anew(place.index, From::Closed)) continue;
+    if (!closed || !begin_anew(place.index, From::Resting)) continue;
     ++c.incarnation;
     reused_.push_back(place.index);
   }
@@ -131,7 +131,7 @@ bool BreakerPublisher::begin_anew(std::uint32_t index, From from) noexcept {
   for (int round = 0; round < kBreakerRounds; ++round) {
     Word16 seen = state_of(parts);
     const BreakerWord before = unpack_breaker(seen);
-    if (from == From::Closed && before.state != rule::BreakerState::Closed) return false;
+    if (from == From::Resting && !breaker_state_rests(parts, before)) return false;
     if (!before.announced) {
       announce_breaker(parts, seen, kDaemonRow);
       continue;

@@ -94,7 +94,7 @@ class BreakerPublisher {
   Result<std::uint32_t> take_lines(std::uint32_t count);
   Gaps free_lines();
   void rest(Lines lines, std::int64_t now);
-  enum class From : std::uint8_t { Closed, Any };
+  enum class From : std::uint8_t { Resting, Any };
   void make_room(const std::vector<rule::BreakerSettings>& breakers);
   bool begin_anew(std::uint32_t index, From from) noexcept;
   RingView ring_view(std::uint32_t line, std::uint64_t mask) const noexcept;

@@ -233,6 +233,72 @@ TEST(PatternIdle, ABreakerThatIsNotClosedKeepsItsName) {
   EXPECT_TRUE(shm::verify(w.view()).ok());
 }
 
+TEST(PatternIdle, AnOpenBreakerMakesRoomWhenNobodyAskedForItSinceItsWaitWasOver) {
+  rule::BreakerSettings settings = count_breaker({4, 4, 1});
+  settings.name = "dep-*";
+  settings.max_instances = 1;
+  settings.idle_ns = 1'000'000'000;
+  PatternWorld w({}, {}, {settings});
+  const shm::BreakerRef old = w.breaker("dep-old").ref;
+  for (int i = 0; i < 4; ++i) w.end(old, shm::Ended::Failure);
+  shm::BreakerInfo info;
+  ASSERT_TRUE(shm::read_breaker(w.view(), old.index, info));
+  ASSERT_EQ(info.word.state, rule::BreakerState::Open);
+  w.look();
+  w.pass(info.word.deadline_ns - info.now_ns - 1);
+  EXPECT_TRUE(w.look().empty()) << "it still keeps callers out";
+  w.pass(1);
+  EXPECT_TRUE(w.look().empty()) << "unused only from here on";
+  w.pass(1 * kSecond);
+  const shm::UnusedPlaces unused = w.look();
+  ASSERT_EQ(unused.breakers.size(), 1U);
+
+  ASSERT_EQ(w.make_room(unused), "");
+
+  const shm::ResolvedBreaker fresh = w.breaker("dep-new");
+  EXPECT_FALSE(fresh.shared);
+  ASSERT_TRUE(shm::read_breaker(w.view(), fresh.ref.index, info));
+  EXPECT_STREQ(info.name, "dep-new");
+  EXPECT_EQ(info.word.state, rule::BreakerState::Closed);
+  EXPECT_EQ(info.window.calls, 0U);
+  EXPECT_FALSE(shm::enter_breaker(w.view(), old, {}, 0).granted);
+  EXPECT_TRUE(shm::enter_breaker(w.view(), fresh.ref, {}, 0).granted);
+  EXPECT_TRUE(shm::verify(w.view()).ok());
+}
+
+TEST(PatternIdle, AHalfOpenBreakerMakesRoomOnlyWithoutAProbeOutAndOneOfAHandNever) {
+  rule::BreakerSettings settings = count_breaker({4, 4, 1});
+  settings.name = "dep-*";
+  settings.max_instances = 2;
+  settings.idle_ns = 1'000'000'000;
+  PatternWorld w({}, {}, {settings});
+  const shm::BreakerRef half = w.breaker("dep-half").ref, forced = w.breaker("dep-forced").ref;
+  for (int i = 0; i < 4; ++i) w.end(half, shm::Ended::Failure);
+  ASSERT_EQ(shm::steer_breaker(w.view(), forced, shm::Steer::ForceOpen, 0, 1), shm::Steered::Done);
+  shm::BreakerInfo info;
+  ASSERT_TRUE(shm::read_breaker(w.view(), half.index, info));
+  w.pass(info.word.deadline_ns - info.now_ns + 1);
+  const shm::BreakerEntry probe = shm::enter_breaker(w.view(), half, {}, 0);
+  ASSERT_TRUE(probe.granted);
+  ASSERT_TRUE(shm::read_breaker(w.view(), half.index, info));
+  ASSERT_EQ(info.word.state, rule::BreakerState::HalfOpen);
+  w.look();
+  w.pass(2 * kSecond);
+  EXPECT_TRUE(w.look().empty()) << "its probe is out";
+  shm::finish_breaker(w.view(), half, {}, probe.call, {.kind = shm::Ended::Cancelled});
+  w.look();
+  w.pass(1 * kSecond);
+
+  const shm::UnusedPlaces unused = w.look();
+
+  ASSERT_EQ(unused.breakers.size(), 1U) << "forced open is what somebody wants";
+  EXPECT_EQ(unused.breakers[0].index, half.index);
+  ASSERT_EQ(w.make_room(unused), "");
+  EXPECT_EQ(w.breaker("dep-new").ref.index, half.index);
+  EXPECT_TRUE(shm::enter_breaker(w.view(), w.breaker("dep-new").ref, {}, 0).granted);
+  EXPECT_TRUE(shm::verify(w.view()).ok());
+}
+
 TEST(PatternIdle, AnOutcomeOfTheOldNameChangesNothing) {
   rule::BreakerSettings settings = count_breaker({4, 4, 1});
   settings.name = "dep-*";
