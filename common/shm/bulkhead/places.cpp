@@ -131,7 +131,7 @@ Error BulkheadPublisher::scattered(Pool pool) const {
   const bool cells = pool == Pool::Cells;
   return {Errc::Busy,
           std::string(cells ? "places" : "places in line") +
-              " of bulkheads that were changed or removed rest for an hour or lie too scattered, "
+              " of bulkheads that were changed or removed rest for 10 s or lie too scattered, "
               "and no room is left; raise capacity." +
               (cells ? "bulkhead-cells" : "waiters") + " (now " + std::to_string(room(pool)) +
               ") and restart, or wait"};

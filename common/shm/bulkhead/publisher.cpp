@@ -174,7 +174,7 @@ void BulkheadPublisher::remove(std::uint32_t index, std::int64_t now) {
   index_rests_[index] = true;
 }
 
-/// Those that are gone for an hour and whose last holder has left.
+/// Those that are gone for kBulkheadRestNs and whose last holder has left.
 void BulkheadPublisher::let_go_of_the_removed() {
   for (std::uint32_t i = 0; i < view_.bulkhead_count; ++i) {
     BulkheadConfig& c = config(i);
@@ -188,7 +188,7 @@ Result<void> BulkheadPublisher::add(const Wanted& wanted, std::int64_t now) {
   const std::uint32_t index = names_.free_for(settings.name);
   if (index == EntryNames::kNone) {
     return Error{Errc::Busy,
-                 "bulkheads that were removed keep their place for an hour and none is left for '" +
+                 "bulkheads that were removed keep their place for 10 s and none is left for '" +
                      (wanted.pattern.empty() ? settings.name : wanted.pattern) +
                      "'; raise capacity.bulkheads (now " + std::to_string(view_.bulkhead_count) +
                      ") and restart"};

@@ -9,13 +9,13 @@
 //     until nothing is held at or above the limit, so that `over` is seen and counted. settle_due()
 //     tells when they can go.
 //   - max-waiting the same, with records.
-//   - a bulkhead that is removed keeps its index and its cells until an hour has passed and its
-//     last holder has left: its calls still give back what they hold, and one that comes back by
-//     that name counts them. Without that a bulkhead taken out and put back would let in its whole
-//     limit beside those who are still in (guard PlacesKeptWhileAway).
+//   - a bulkhead that is removed keeps its index and its cells until kBulkheadRestNs have passed
+//     and its last holder has left: its calls still give back what they hold, and one that comes
+//     back by that name counts them. Without that a bulkhead taken out and put back would let in
+//     its whole limit beside those who are still in (guard PlacesKeptWhileAway).
 //   - a pattern's places the same; those whose calls are still in keep their names.
-// A freed run of cells or records rests for an hour, since somebody may have been stopped in the
-// middle of using it.
+// A freed run of cells or records rests for kBulkheadRestNs, since somebody may have been stopped
+// in the middle of using it.
 // Killed at any instruction: `current` names the old image with its old places, or the new one with
 // places that were whole before.
 // Thread safety: one thread. Allocates; never on a decision path.
@@ -38,8 +38,12 @@
 
 namespace cutwater::shm {
 
-/// A freed index, cell or record rests this long before it is used again.
-inline constexpr std::int64_t kBulkheadRestNs = 3600LL * 1'000'000'000;
+/// A freed index, cell or record rests this long before it is used again: longer than anybody who
+/// runs takes from its look at the image to its swap. One who was stopped for longer swaps in the
+/// place of another bulkhead, counts there (K1), finds that it is not the one it entered, and gives
+/// the place back; killed in between, the tick does. So nobody gets in too many, at worst that
+/// bulkhead has one place less meanwhile: it is no reason to keep cells from a reload for longer.
+inline constexpr std::int64_t kBulkheadRestNs = 10LL * 1'000'000'000;
 
 class BulkheadPublisher {
  public:

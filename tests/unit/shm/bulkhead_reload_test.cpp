@@ -33,7 +33,7 @@ TEST(BulkheadReload, WhatDrainedIsGivenBackToOthersLater) {
   other.name = "other";
   w.world().publisher().set_bulkheads({bulkhead_of({2, 0, 8, 0}), other});
   const auto early = w.world().publisher().publish({}, 0);
-  ASSERT_FALSE(early.ok());                          // what was freed rests for an hour
+  ASSERT_FALSE(early.ok());                          // what was freed rests
   EXPECT_EQ(early.error().code(), Errc::Busy);
   EXPECT_NE(early.error().text().find("capacity.bulkhead-cells"), std::string::npos);
   w.pass(shm::kBulkheadRestNs);
