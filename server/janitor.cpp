@@ -15,6 +15,7 @@
 #include "shm/image.hpp"
 #include "shm/limit/bucket_table.hpp"
 #include "shm/row_holdings.hpp"
+#include "shm/stripe_life.hpp"
 
 namespace cutwater::server {
 
@@ -79,6 +80,7 @@ Janitor::Adopted Janitor::adopt_rows(std::uint64_t now_ns) {
       ++out.reaped;
     }
   }
+  look_at_stripes();
   if (memory_.birth() == Birth::Kind::Moved) book_.memory_moved();
   return out;
 }
@@ -181,10 +183,12 @@ void Janitor::tick(std::uint64_t now_ns) {
   look_at_places(now_ns);
   look_at_breakers();
   look_at_bulkheads();
+  look_at_durations();
+  hold_medians_.look(view);
   if (ticks_ % kTicksPerSecond == 0) {
     look_at_names();
+    look_at_stripes();
     look_at_calendars();
-    look_at_durations();
     settle_bulkheads();
     make_room();
   }
@@ -274,6 +278,12 @@ void Janitor::look_at_calendars() {
   }
   renewal_owed_ = false;
   rules_published();
+}
+
+/// A kill between a claim and the look at its row leaves one.
+void Janitor::look_at_stripes() {
+  const std::uint32_t over = shm::release_stripes_of_the_over(memory_.view());
+  if (over != 0) log_.debug("{} stripes of processes that are gone were given back", over);
 }
 
 void Janitor::look_at_names() {

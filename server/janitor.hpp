@@ -95,6 +95,7 @@ class Janitor {
   void look_at_durations();
   void look_at_calendars();
   void look_at_names();
+  void look_at_stripes();
   void look_at_places(std::uint64_t now_ns);
   void compare_rules();
   void count_table(std::uint64_t slots);

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <mutex>
 
+#include "shm/stripe_life.hpp"
 #include "src/core_registry.hpp"
 #include "src/thread_lease.hpp"
 
@@ -90,7 +91,7 @@ ThreadCounter& find_thread_counter(const CounterPlace& state) noexcept {
       mine.thread = threads_numbered.fetch_add(1, std::memory_order_relaxed) + 1;
     }
     place->owner = {std::uint64_t{row.index} << 32 | row.generation, mine.thread};
-    place->stripe = shm::claim_stripe(*state.view, place->owner);
+    place->stripe = shm::claim_living_stripe(*state.view, place->owner);
     if (place->stripe.shared) place->owner = {};
     counter.stripe = place->stripe;
   }

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/sync_point.hpp"
 #include "shm/breaker/trips.hpp"
 #include "shm/event_log.hpp"
 #include "shm/process_table.hpp"
@@ -52,8 +53,12 @@ std::string check_stripe(const View& view, std::uint32_t stripe) {
   if (owner == Word16{}) return "";
   if (stripe == kSharedStripe) return "the shared stripe has an owner";
   const auto row = static_cast<std::uint32_t>(owner.lo >> 32);
+  CUTWATER_SYNC_POINT("verify.stripe_read");
   RowInfo info;
-  if (row == 0 || !read_row(view, row, info)) {
+  const bool there = row != 0 && read_row(view, row, info);
+  // A life may have ended between the two looks; its stripes were freed before its row was.
+  if (load16(&place.owner) != owner) return "";
+  if (!there) {
     return "belongs to row " + std::to_string(row) + ", which does not exist";
   }
   // A dead row's stripes are freed before the row is: so FREE or another generation cannot be.

@@ -7,6 +7,7 @@
 #include "ask/receipt_bytes.hpp"
 #include "memory.hpp"
 #include "rows/segment_rows.hpp"
+#include "shm/stripe_life.hpp"
 
 namespace cutwater::server {
 
@@ -43,7 +44,7 @@ void Decider::memory_replaced() {
   holders_.memory_replaced();
   ++life_;
   mark_ = memory_mark(memory_.view());
-  stripe_ = shm::claim_stripe(memory_.view(), memory_.stripe_owner());
+  stripe_ = shm::claim_living_stripe(memory_.view(), memory_.stripe_owner());
 }
 
 const wire::AcquireAnswer& Decider::acquire(const wire::AcquireView& asked,

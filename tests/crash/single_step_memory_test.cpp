@@ -9,6 +9,7 @@
 #include "shm/event_log.hpp"
 #include "shm/limit/tops.hpp"
 #include "shm/process_table.hpp"
+#include "shm/stripe_life.hpp"
 
 namespace cutwater::test {
 namespace {
@@ -193,6 +194,35 @@ TEST_F(SingleStepMemory, Counters) {
   World reaped({limit("a", {1, kHour}, 5)}, tiny());
   kill_everywhere(reaped, {"release_stripes_of", twice,
                            [](World& w) { shm::release_stripes_of(w.view(), 2, 9); }, freed});
+}
+
+/// Row 2 was given back before its thread claims: wherever it is killed, no stripe is lost.
+TEST_F(SingleStepMemory, AClaimForALifeThatIsOver) {
+  constexpr Word16 kOver{std::uint64_t{2} << 32 | 1, 1};
+  const auto end_row = [](World& w) {
+    shm::RowTable rows(w.view(), true);
+    const auto row = rows.grant({.pid = 4711, .name = "test"});
+    rows.mark_dead(*row);
+    rows.free(*row);
+  };
+  const auto none_is_lost = [](World& w, bool done) {
+    if (done) EXPECT_EQ(w.verify(), "");
+    shm::release_stripes_of_the_over(w.view());
+    EXPECT_EQ(w.verify(), "");
+    EXPECT_EQ(shm::stripes_in_use(w.view()), 0U);
+  };
+  World claimed({limit("a", {1, kHour}, 5)}, tiny());
+  kill_everywhere(claimed, {"claim_living_stripe", end_row,
+                            [=](World& w) { shm::claim_living_stripe(w.view(), kOver); },
+                            none_is_lost});
+  World found({limit("a", {1, kHour}, 5)}, tiny());
+  kill_everywhere(found, {"release_stripes_of_the_over",
+                          [=](World& w) {
+                            end_row(w);
+                            shm::claim_stripe(w.view(), kOver);
+                          },
+                          [](World& w) { shm::release_stripes_of_the_over(w.view()); },
+                          none_is_lost});
 }
 
 TEST_F(SingleStepMemory, Tops) {

@@ -3,6 +3,10 @@
 // thread exit and by the reap of a row.
 #include "shm/counters.hpp"
 
+#include "shm/process_table.hpp"
+#include "shm/stripe_life.hpp"
+#include "shm/verify.hpp"
+
 #include <sys/wait.h>
 
 #include <csignal>
@@ -150,6 +154,61 @@ TEST_F(CountersTest, AKilledProcessLosesNothingItHadCounted) {
 
 TEST_F(CountersTest, ALimitOutOfRangeCountsNothing) {
   EXPECT_EQ(sum_counters(view(), view().limit_count)[0], 0U);
+}
+
+/// Rows 2 and 3 live, generation 1.
+class StripeLife : public CountersTest {
+ protected:
+  StripeLife() : rows_(view(), true) {
+    for (int i = 0; i < 2; ++i) grants_.push_back(*rows_.grant({.pid = 4711, .name = "test"}));
+  }
+  StripeOwnerWord owner_of(RowGrant row, std::uint64_t thread = 1) const {
+    return owner(row.index, row.generation, thread);
+  }
+  void end(RowGrant row) {
+    rows_.mark_dead(row);
+    release_stripes_of(view(), row.index, row.generation);
+    rows_.free(row);
+  }
+  RowTable rows_;
+  std::vector<RowGrant> grants_;
+};
+
+TEST_F(StripeLife, AClaimForALifeThatIsOverIsGivenBack) {
+  EXPECT_FALSE(claim_living_stripe(view(), owner_of(grants_[0])).shared);
+  EXPECT_EQ(stripes_in_use(view()), 1U);
+  end(grants_[0]);
+  EXPECT_EQ(stripes_in_use(view()), 0U);
+
+  EXPECT_TRUE(claim_living_stripe(view(), owner_of(grants_[0], 2)).shared);
+
+  EXPECT_EQ(stripes_in_use(view()), 0U);
+  EXPECT_TRUE(verify(view()).findings.empty());
+}
+
+TEST_F(StripeLife, AClaimForADeadRowIsGivenBackThoughItsReaperHasLooked) {
+  rows_.mark_dead(grants_[0]);
+  release_stripes_of(view(), grants_[0].index, grants_[0].generation);
+
+  EXPECT_TRUE(claim_living_stripe(view(), owner_of(grants_[0])).shared);
+
+  EXPECT_EQ(stripes_in_use(view()), 0U);
+}
+
+TEST_F(StripeLife, WhatAKilledClaimLeftIsFoundAndOnlyThat) {
+  end(grants_[0]);
+  claim_stripe(view(), owner_of(grants_[0])).add(0, LimitCounter::Allowed, 3);   // killed here
+  ASSERT_FALSE(claim_living_stripe(view(), owner_of(grants_[1])).shared);
+  EXPECT_EQ(verify(view()).findings_total, 1U);
+
+  EXPECT_EQ(release_stripes_of_the_over(view()), 1U);
+  EXPECT_EQ(release_stripes_of_the_over(view()), 0U);
+
+  EXPECT_EQ(stripes_in_use(view()), 1U);
+  EXPECT_EQ(allowed(0), 3U) << "what was counted stays";
+  rows_.mark_dead(grants_[1]);
+  EXPECT_EQ(release_stripes_of_the_over(view()), 0U) << "a DEAD row's are its reaper's";
+  EXPECT_TRUE(verify(view()).findings.empty());
 }
 
 }  // namespace
