@@ -7,7 +7,6 @@
 
 #include "base/clock.hpp"
 #include "debt_count.hpp"
-#include "reap.hpp"
 #include "shm/breaker/breaker.hpp"
 #include "shm/breaker/story.hpp"
 #include "shm/bulkhead/bulkhead.hpp"
@@ -163,10 +162,22 @@ void Janitor::look_at_maps(const RowAction& action) {
 
 void Janitor::reap_row(shm::RowGrant row) {
   watch_.forget(row.index);
-  reap(memory_.view(), memory_.rows(), row);
-  memory_.note(shm::EventKind::ClientGone, row.index, {});
-  log_.debug("row {} generation {}: its process is gone, everything was given back", row.index,
-             row.generation);
+  const bool first = reaper_.idle();
+  reaper_.add(memory_.view(), memory_.rows(), row);
+  if (first) reap_on();
+}
+
+/// A piece at a time, with the loop's other work in between.
+void Janitor::reap_on() {
+  for (const shm::RowGrant& row : reaper_.step(memory_.view(), memory_.rows())) {
+    memory_.note(shm::EventKind::ClientGone, row.index, {});
+    log_.debug("row {} generation {}: its process is gone, everything was given back", row.index,
+               row.generation);
+  }
+  if (reaper_.idle()) return;
+  asio::post(loop_, [this, alive = std::weak_ptr<bool>(alive_)] {
+    if (!alive.expired()) reap_on();
+  });
 }
 
 void Janitor::tick(std::uint64_t now_ns) {
@@ -217,7 +228,6 @@ void Janitor::look_at_bulkheads() {
 /// Bulkheads that shrank and have drained give their places back; Busy is tried again.
 void Janitor::settle_bulkheads() {
   const shm::View& view = memory_.view();
-  hold_medians_.look(view);
   shm::Publisher& publisher = memory_.publisher();
   if (!publisher.settle_due() || view.clock.now() < publisher.ready_at()) return;
   const auto report = publisher.renew();
@@ -244,10 +254,13 @@ void Janitor::make_room() {
              report.error().text());
 }
 
-/// What the durations of "the last minute" are told from.
+/// What the durations of "the last minute" are told from: a piece of the breakers each tick.
 void Janitor::look_at_durations() {
   const shm::View& view = memory_.view();
-  for (std::uint32_t i = 0; i < view.breaker_count; ++i) shm::look_at_minute(view, i);
+  for (std::uint32_t n = 0; n < std::min(view.breaker_count, kBreakersPerTick); ++n) {
+    if (next_breaker_ >= view.breaker_count) next_breaker_ = 0;
+    shm::look_at_minute(view, next_breaker_++);
+  }
 }
 
 /// A renewal that is Busy (a change is not in force yet) is tried again a second later.
@@ -303,6 +316,7 @@ void Janitor::memory_replaced() {
   counting_ = {};
   names_lost_ = false;
   book_.memory_moved();
+  reaper_.memory_replaced(memory_.view());
 }
 
 /// An answer that on-full gave is not the rule's: the operator is told, once a minute and limit.

@@ -9,7 +9,8 @@
 // Reaping: a pidfd that fires is acted on at once; orphans are looked for in /proc/PID/maps after
 // 5 s, by a thread of its own: maps of a process that hangs in the kernel can hold their reader.
 // Bounds per tick: kSlotsPerTick slots swept and as many counted, kLimitsPerTick limits looked at,
-// RowBook::kMaxLooks maps.
+// RowBook::kMaxLooks maps, kBreakersPerTick breakers' durations, HoldMedians::kAtOnce bulkheads'
+// times. What a dead row held goes in pieces too (server/reaper.hpp).
 // Thread safety: the loop's thread.
 #pragma once
 #include <cstdint>
@@ -23,6 +24,7 @@
 #include "memory.hpp"
 #include "peer.hpp"
 #include "process_watch.hpp"
+#include "reaper.hpp"
 #include "row_book.hpp"
 #include "rows/segment_rows.hpp"
 #include "shm/bulkhead/median.hpp"
@@ -35,6 +37,7 @@ class Janitor {
   static constexpr std::uint64_t kSlotsPerTick = 65536;
   static constexpr std::uint64_t kSlotsCountedAtOnce = std::uint64_t{1} << 20;
   static constexpr std::uint32_t kLimitsPerTick = 64;
+  static constexpr std::uint32_t kBreakersPerTick = 128;
   /// Keys of one limit without a place are said so often at most.
   static constexpr std::uint64_t kSayNoPlaceNs = 60'000'000'000;
   static constexpr std::uint32_t kTicksPerSecond = 10;
@@ -86,6 +89,7 @@ class Janitor {
  private:
   void carry_out(const RowActions& actions);
   void reap_row(shm::RowGrant row);
+  void reap_on();
   void look_at_maps(const RowAction& action);
   void reap_row_of(shm::RowGrant row);
   void look_at_breakers();
@@ -105,6 +109,7 @@ class Janitor {
   Log& log_;
   RowBook book_;
   ProcessWatch watch_;
+  Reaper reaper_;
   Memory::Identity state_identity_;
   std::uint64_t ticks_ = 0;
   std::uint64_t rules_current_ = 0;
@@ -116,6 +121,7 @@ class Janitor {
   struct NoPlace { std::uint64_t said = 0, due_ns = 0; };   ///< decisions said, next line
   std::vector<NoPlace> no_place_;                            ///< by limit
   std::uint32_t next_limit_ = 0;
+  std::uint32_t next_breaker_ = 0;
   shm::HoldMedians hold_medians_;
   shm::IdlePlaces idle_places_;
   bool names_lost_ = false;

@@ -77,6 +77,9 @@ std::variant<wire::ReadAnswer, wire::Fault> Reader::answer(const wire::Read& ask
   if (asked.what == "keys") return keys(asked, max_bytes);
   const auto first = parse_cursor(asked.cursor);
   if (!first) return invalid("cursor", "this cursor is none of the daemon's");
+  if (asked.what == "breakers" || asked.what == "bulkheads") {
+    return listed(asked, *first, max_bytes);
+  }
   Outcome outcome = rows_of(asked);
   if (auto* fault = std::get_if<wire::Fault>(&outcome)) return std::move(*fault);
   rows::Rows& all = std::get<rows::Rows>(outcome);
@@ -106,14 +109,12 @@ Reader::Outcome Reader::rows_of(const wire::Read& asked) const {
     facts_.add_clients(all);
     return all;
   }
-  if (asked.what == "breakers") return breakers();
   if (asked.what == "breaker") return breaker(asked);
   if (asked.what == "trips") {
     auto trips = rows::trip_rows(view, asked.name ? *asked.name : std::string(), rows::kMaxTrips);
     if (!trips) return invalid("name", trips.error().text());
     return std::move(*trips);
   }
-  if (asked.what == "bulkheads") return rows::bulkhead_rows(view);
   if (asked.what == "bulkhead") return bulkhead(asked);
   if (asked.what == "top") return top(asked);
   if (asked.what == "journal") {
@@ -148,15 +149,40 @@ Reader::Outcome Reader::limit(const wire::Read& asked) const {
   return rows::Rows{std::move(*row)};
 }
 
-Reader::Outcome Reader::breakers() const {
-  rows::Rows all = rows::breaker_rows(memory_.view());
-  for (wire::Value& row : all) {
-    const wire::Value act = breaker_act_row(memory_.view(), facts_.book(),
-                                            *row.find("breaker")->as_string());
-    const wire::Value* state = act.find("state");
-    if (state != nullptr && *state->as_string() == "stands") row.set("act", *act.find("id"));
+/// Of many thousands only those of the page are read. A cursor is a place in the list as it was
+/// when the first page was asked for; who is gone since is left out.
+wire::ReadAnswer Reader::listed(const wire::Read& asked, std::uint64_t first,
+                                std::size_t max_bytes) const {
+  const shm::View& view = memory_.view();
+  const bool breakers = asked.what == "breakers";
+  const wire::Value* option = asked.options.find("not_well");
+  const bool not_well = option != nullptr && option->as_bool().value_or(false);
+  std::vector<rows::Named>& list = lists_[(breakers ? 0 : 1) + (not_well ? 2 : 0)];
+  if (first == 0 || list.empty()) {
+    const rows::Which which = not_well ? rows::Which::NotWell : rows::Which::All;
+    list = breakers ? rows::breakers_by_name(view, which) : rows::bulkheads_by_name(view, which);
   }
-  return all;
+  wire::ReadAnswer out;
+  const std::size_t max_rows = std::min<std::size_t>(asked.max_rows, wire::kMaxRows);
+  std::size_t bytes = kFrameReserve, at = std::min<std::uint64_t>(first, list.size());
+  for (; at < list.size() && out.rows.size() < max_rows; ++at) {
+    wire::Value row = breakers ? breaker_row_of(list[at]) : rows::bulkhead_row_of(view, list[at]);
+    if (row.is_nil()) continue;
+    bytes += wire::encoded_size(row);
+    if (bytes > max_bytes) break;
+    out.rows.push_back(std::move(row));
+  }
+  if (at < list.size() && !out.rows.empty()) out.cursor = std::to_string(at);
+  return out;
+}
+
+wire::Value Reader::breaker_row_of(const rows::Named& one) const {
+  wire::Value row = rows::breaker_row_of(memory_.view(), one);
+  if (row.is_nil()) return row;
+  const wire::Value act = breaker_act_row(memory_.view(), facts_.book(), one.name);
+  const wire::Value* state = act.find("state");
+  if (state != nullptr && *state->as_string() == "stands") row.set("act", *act.find("id"));
+  return row;
 }
 
 Reader::Outcome Reader::breaker(const wire::Read& asked) const {
@@ -256,6 +282,7 @@ void add_by_hand(const shm::View& view, wire::Value::Array& out) {
   };
   std::vector<Held> disabled, metrics_only;
   for (std::uint32_t i = 0; i < view.breaker_count; ++i) {
+    if (shm::breaker_is_plain(view, i)) continue;
     shm::BreakerInfo info;
     const bool lets_through = shm::read_breaker(view, i, info) && !info.effective.ready &&
                               (info.numbers.flags & rule::kBreakerSwitchedOff) == 0;

@@ -30,6 +30,7 @@
 
 #include "acts/act_book.hpp"
 #include "memory.hpp"
+#include "rows/named_rows.hpp"
 #include "rows/segment_rows.hpp"
 #include "running.hpp"
 #include "wire/message.hpp"
@@ -60,8 +61,10 @@ class Reader {
  private:
   using Outcome = std::variant<rows::Rows, wire::Fault>;
   Outcome rows_of(const wire::Read& asked) const;
+  wire::ReadAnswer listed(const wire::Read& asked, std::uint64_t first,
+                          std::size_t max_bytes) const;
+  wire::Value breaker_row_of(const rows::Named& one) const;
   Outcome limit(const wire::Read& asked) const;
-  Outcome breakers() const;
   Outcome breaker(const wire::Read& asked) const;
   Outcome bulkhead(const wire::Read& asked) const;
   Outcome top(const wire::Read& asked) const;
@@ -75,6 +78,9 @@ class Reader {
   const Memory& memory_;
   const Running& running_;
   ReaderFacts facts_;
+  /// Names in the order in which they are told, as of the last answer without a cursor: all
+  /// breakers, all bulkheads, and those of each that are not well.
+  mutable std::vector<rows::Named> lists_[4];
 };
 
 }  // namespace cutwater::server

@@ -235,6 +235,19 @@ Result<Rows> Look::read(std::string_view what, std::string_view name) {
                                            "start cutwaterd"};
 }
 
+Result<Rows> Look::read_not_well(std::string_view what) {
+  if (link_) {
+    wire::Read message;
+    message.what = what;
+    message.options.set("not_well", true);
+    auto answer = ask(std::move(message));
+    if (answer || !fall_back(answer.error())) return answer;
+  }
+  const shm::View& view = memory_->segment.view();
+  return what == "breakers" ? rows::breaker_rows(view, rows::Which::NotWell)
+                            : rows::bulkhead_rows(view, rows::Which::NotWell);
+}
+
 Result<wire::Value> Look::read_limit(std::string_view name, std::optional<std::string_view> key,
                                      std::uint64_t cost) {
   if (!link_) return rows::limit_row(memory_->segment.view(), name, key, cost);

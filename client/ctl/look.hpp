@@ -65,6 +65,9 @@ class Look {
 
   /// Rows of `what` (see rows/segment_rows.hpp), all pages; of one name where there is one.
   Result<Rows> read(std::string_view what, std::string_view name = {});
+  /// Of `breakers` or `bulkheads` those that there is something to say of: at least all that are
+  /// not plainly closed, or full. A daemon that knows no such filter tells all.
+  Result<Rows> read_not_well(std::string_view what);
   /// One limit; with a key what it would answer. UnknownName lists the nearest names.
   Result<wire::Value> read_limit(std::string_view name,
                                  std::optional<std::string_view> key = std::nullopt,

@@ -98,7 +98,7 @@ Table counters_table(const Rows& counters) {
 /// Breakers that are not simply closed, and bulkheads that are full or over their limit.
 Rows not_well(Look& look, const char* what) {
   Rows out;
-  const auto rows = look.read(what);
+  const auto rows = look.read_not_well(what);
   if (!rows) return out;  // a daemon that does not know them yet
   for (const wire::Value& row : *rows) {
     const bool breaker = row.find("breaker") != nullptr;

@@ -27,7 +27,7 @@ class HoldKeeper {
     // relaxed: when to look; the lock orders what is looked at.
     if (now < due_ns_.load(std::memory_order_relaxed) || !looking_.try_lock()) return;
     take_back(view);
-    if (now >= medians_due_ns_) look_at_medians(view, now);
+    look_at_medians(view);
     // On a stepped clock the moment after max-hold is exactly that.
     due_ns_.store(view.clock.is_stepped() ? now : now + kTickNs, std::memory_order_relaxed);
     looking_.unlock();
@@ -41,10 +41,9 @@ class HoldKeeper {
       static_cast<void>(shm::tick_bulkhead(view, i, shm::shared_stripe(view)));
     }
   }
-  void look_at_medians(const shm::View& view, std::int64_t now) noexcept {
+  void look_at_medians(const shm::View& view) noexcept {
     try {
       medians_.look(view);
-      medians_due_ns_ = now + shm::HoldMedians::kStepNs;
     } catch (const std::exception&) {
       // Without memory for it the median stays unknown.
     }
@@ -52,7 +51,6 @@ class HoldKeeper {
 
   client::LifeLock looking_;             // the next one
   shm::HoldMedians medians_;
-  std::int64_t medians_due_ns_ = 0;      // of who holds the lock
   std::atomic<std::int64_t> due_ns_{0};
 };
 

@@ -250,16 +250,20 @@ wire::Value durations_row(const shm::DurationFigures& figures) {
   return row;
 }
 
-Rows breaker_rows(const shm::View& view) {
+Rows breaker_rows(const shm::View& view, Which which) {
   Rows rows;
-  for (std::uint32_t i = 0; i < view.breaker_count; ++i) {
-    BreakerInfo info;
-    if (shm::read_breaker(view, i, info)) rows.push_back(row_of(view, i, info));
+  for (const Named& one : breakers_by_name(view, which)) {
+    wire::Value row = breaker_row_of(view, one);
+    if (!row.is_nil()) rows.push_back(std::move(row));
   }
-  std::sort(rows.begin(), rows.end(), [](const wire::Value& a, const wire::Value& b) {
-    return *a.find("breaker")->as_string() < *b.find("breaker")->as_string();
-  });
   return rows;
+}
+
+wire::Value breaker_row_of(const shm::View& view, const Named& one) {
+  BreakerInfo info;
+  const bool there = shm::read_breaker(view, one.index, info) &&
+                     info.incarnation == one.incarnation;
+  return there ? row_of(view, one.index, info) : wire::Value();
 }
 
 Result<wire::Value> breaker_row(const shm::View& view, std::string_view name) {
@@ -268,11 +272,7 @@ Result<wire::Value> breaker_row(const shm::View& view, std::string_view name) {
   if (ref.index != shm::kNoLine && shm::read_breaker(view, ref.index, info)) {
     return whole_row_of(view, ref.index, info);
   }
-  std::vector<std::string> known;
-  for (std::uint32_t i = 0; i < view.breaker_count; ++i) {
-    if (shm::read_breaker(view, i, info)) known.emplace_back(info.name);
-  }
-  return unknown_name("breaker", name, known);
+  return unknown_name("breaker", name, names_of(breakers_by_name(view)));
 }
 
 }  // namespace cutwater::rows

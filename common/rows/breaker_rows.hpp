@@ -25,12 +25,15 @@
 #pragma once
 #include <string_view>
 
+#include "rows/named_rows.hpp"
 #include "rows/segment_rows.hpp"
 #include "shm/breaker/story.hpp"
 
 namespace cutwater::rows {
 
-Rows breaker_rows(const shm::View& view);
+Rows breaker_rows(const shm::View& view, Which which = Which::All);
+/// That of `breakers` of one that was listed; nil: it is gone.
+wire::Value breaker_row_of(const shm::View& view, const Named& one);
 /// UnknownName lists the nearest names.
 Result<wire::Value> breaker_row(const shm::View& view, std::string_view name);
 

@@ -122,28 +122,28 @@ wire::Value row_of(const shm::View& view, const BulkheadInfo& info, const shm::B
 
 }  // namespace
 
-Rows bulkhead_rows(const shm::View& view) {
+Rows bulkhead_rows(const shm::View& view, Which which) {
   Rows rows;
-  for (std::uint32_t i = 0; i < view.bulkhead_count; ++i) {
-    BulkheadInfo info;
-    if (!shm::read_bulkhead(view, i, info)) continue;
-    rows.push_back(row_of(view, info, shm::sum_bulkhead_counters(view, i)));
+  for (const Named& one : bulkheads_by_name(view, which)) {
+    wire::Value row = bulkhead_row_of(view, one);
+    if (!row.is_nil()) rows.push_back(std::move(row));
   }
-  std::sort(rows.begin(), rows.end(), [](const wire::Value& a, const wire::Value& b) {
-    return *a.find("bulkhead")->as_string() < *b.find("bulkhead")->as_string();
-  });
   return rows;
+}
+
+wire::Value bulkhead_row_of(const shm::View& view, const Named& one) {
+  BulkheadInfo info;
+  const bool there = shm::read_bulkhead(view, one.index, info) &&
+                     info.incarnation == one.incarnation;
+  if (!there) return {};
+  return row_of(view, info, shm::sum_bulkhead_counters(view, one.index));
 }
 
 Result<wire::Value> bulkhead_row(const shm::View& view, std::string_view name) {
   const shm::BulkheadRef ref = shm::find_bulkhead(view, name);
   BulkheadInfo info;
   if (ref.index == shm::kNoLine || !shm::read_bulkhead(view, ref.index, info)) {
-    std::vector<std::string> known;
-    for (std::uint32_t i = 0; i < view.bulkhead_count; ++i) {
-      if (shm::read_bulkhead(view, i, info)) known.emplace_back(info.name);
-    }
-    return unknown_name("bulkhead", name, known);
+    return unknown_name("bulkhead", name, names_of(bulkheads_by_name(view)));
   }
   const shm::BulkheadSums sums = shm::sum_bulkhead_counters(view, ref.index);
   wire::Value row = row_of(view, info, sums);

@@ -20,6 +20,7 @@
 #pragma once
 #include <string_view>
 
+#include "rows/named_rows.hpp"
 #include "rows/segment_rows.hpp"
 
 namespace cutwater::rows {
@@ -28,7 +29,9 @@ namespace cutwater::rows {
 inline constexpr std::size_t kMaxHolders = 64;
 
 /// By name.
-Rows bulkhead_rows(const shm::View& view);
+Rows bulkhead_rows(const shm::View& view, Which which = Which::All);
+/// That of `bulkheads` of one that was listed; nil: it is gone.
+wire::Value bulkhead_row_of(const shm::View& view, const Named& one);
 /// UnknownName lists the nearest names.
 Result<wire::Value> bulkhead_row(const shm::View& view, std::string_view name);
 

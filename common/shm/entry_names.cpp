@@ -24,12 +24,12 @@ void EntryNames::add_free(std::uint32_t index, std::string_view name, Free free)
 }
 
 std::uint32_t EntryNames::index_of(std::string_view name) const {
-  const auto found = used_.find(std::string(name));
+  const auto found = used_.find(name);
   return found == used_.end() ? kNone : found->second;
 }
 
 std::uint32_t EntryNames::free_for(std::string_view name) const {
-  const auto own = gone_.find(std::string(name));
+  const auto own = gone_.find(name);
   if (own != gone_.end() && free_[own->second]) return own->second;
   if (!fresh_.empty()) return *fresh_.begin();
   return reusable_.empty() ? kNone : *reusable_.begin();

@@ -9,6 +9,7 @@
 // Thread safety: one thread. Private memory; allocates.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -41,7 +42,13 @@ class EntryNames {
   void take(std::uint32_t index, std::string_view name);
 
  private:
-  std::unordered_map<std::string, std::uint32_t> used_, gone_;
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view name) const noexcept {
+      return std::hash<std::string_view>{}(name);
+    }
+  };
+  std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>> used_, gone_;
   std::set<std::uint32_t> fresh_, reusable_;
   std::vector<bool> free_;           ///< by index
 };

@@ -32,8 +32,9 @@ const Gap* Gaps::first_fit(std::uint32_t count) {
 }
 
 const Gap* Gaps::at(std::uint32_t first) {
-  const auto found = std::lower_bound(gaps_.begin(), gaps_.end(), first,
-                                      [](const Gap& gap, std::uint32_t f) { return gap.first < f; });
+  const auto found =
+      std::lower_bound(gaps_.begin(), gaps_.end(), first,
+                       [](const Gap& gap, std::uint32_t f) { return gap.first < f; });
   // An empty one may lie before it at the same place.
   for (auto gap = found; gap != gaps_.end() && gap->first == first; ++gap) {
     if (gap->count != 0) return &*gap;

@@ -206,7 +206,9 @@ TEST_F(SingleStepMemory, AClaimForALifeThatIsOver) {
     rows.free(*row);
   };
   const auto none_is_lost = [](World& w, bool done) {
-    if (done) EXPECT_EQ(w.verify(), "");
+    if (done) {
+      EXPECT_EQ(w.verify(), "");
+    }
     shm::release_stripes_of_the_over(w.view());
     EXPECT_EQ(w.verify(), "");
     EXPECT_EQ(shm::stripes_in_use(w.view()), 0U);

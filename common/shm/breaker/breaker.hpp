@@ -205,6 +205,11 @@ TickReport tick_breaker(const View& view, std::uint32_t index, StripeHandle stri
 
 /// True when a tick has something to do or may soon: cheap, for a loop over all breakers.
 bool breaker_needs_tick(const View& view, std::uint32_t index) noexcept;
+/// True when there is nothing to say of it: switched on, CLOSED for everybody, not ramping; or no
+/// such breaker. As cheap.
+bool breaker_is_plain(const View& view, std::uint32_t index) noexcept;
+/// True when a row that died may have something in it: a probe, a call in flight, a user record.
+bool breaker_may_hold(const View& view, std::uint32_t index) noexcept;
 
 /// What a reader sees of one breaker; reads only.
 struct BreakerInfo {

@@ -76,6 +76,11 @@ Result<BreakerChanges> BreakerPublisher::apply(std::uint8_t* image,
   std::erase_if(resting_index_next_, [now](const RestingIndex& r) { return r.until <= now; });
   if (auto fine = check(breakers); !fine) return fine.error();
   BreakerChanges changes;
+  // The image says so already, since it was this that committed(): most reloads are about others.
+  if (!settings_.empty() && breakers == settings_ && given_up_.empty()) {
+    changes.unchanged = static_cast<std::uint32_t>(breakers.size());
+    return changes;
+  }
   const std::vector<Wanted> all = expand_patterns(breakers);
   std::unordered_set<std::string_view> wanted;
   for (const Wanted& one : all) wanted.insert(one.settings.name);

@@ -154,6 +154,22 @@ bool breaker_needs_tick(const View& view, std::uint32_t index) noexcept {
   return tail.found && tail.at != (settled & kSeqMask);
 }
 
+bool breaker_is_plain(const View& view, std::uint32_t index) noexcept {
+  BreakerParts parts;
+  if (!read_parts(view, index, parts)) return true;
+  const BreakerWord word = unpack_breaker(state_of(parts));
+  return word.state == BreakerState::Closed && !word.ramping && !word.views &&
+         (parts.numbers().flags & rule::kBreakerSwitchedOff) == 0;
+}
+
+bool breaker_may_hold(const View& view, std::uint32_t index) noexcept {
+  BreakerParts parts;
+  if (!read_parts(view, index, parts)) return false;
+  // relaxed: whoever is added meanwhile lives.
+  return __atomic_load_n(&parts.head->users, __ATOMIC_RELAXED) != 0 ||
+         breaker_needs_tick(view, index);
+}
+
 bool read_breaker(const View& view, std::uint32_t index, BreakerInfo& out) noexcept {
   BreakerParts parts;
   out = {};

@@ -173,6 +173,10 @@ struct BulkheadTick {
 BulkheadTick tick_bulkhead(const View& view, std::uint32_t index, StripeHandle stripe) noexcept;
 /// True when a tick has something to do or may soon: cheap, for a loop over all bulkheads.
 bool bulkhead_needs_tick(const View& view, std::uint32_t index) noexcept;
+/// True when a row that died may have something in it: a place, or a record of its line.
+bool bulkhead_may_hold(const View& view, std::uint32_t index) noexcept;
+/// True when it has a free place and nobody waits; or no such bulkhead. As cheap.
+bool bulkhead_has_room(const View& view, std::uint32_t index) noexcept;
 /// Wakes everybody in line so that they look anew: the memory was superseded, the rules changed.
 void wake_line(const View& view, std::uint32_t index) noexcept;
 /// A place whose holder is another row now takes over exactly this cell (a session resumed after

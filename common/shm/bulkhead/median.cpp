@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "shm/breaker/breaker.hpp"
+#include "shm/bulkhead/detail.hpp"
 
 namespace cutwater::shm {
 
@@ -20,42 +21,58 @@ std::int64_t median_of(const std::uint32_t (&cells)[kHistogramCells]) noexcept {
 
 void HoldMedians::look(const View& view) {
   const std::int64_t now = view.clock.now();
-  const bool other = std::memcmp(of_, view.uuid, sizeof of_) != 0;
-  if (!other && now < next_ns_) return;
-  if (other) kept_.clear();
+  if (std::memcmp(of_, view.uuid, sizeof of_) != 0) kept_.clear();
   std::memcpy(of_, view.uuid, sizeof of_);
-  next_ns_ = now + kStepNs;
   kept_.resize(view.bulkhead_count);
-  for (std::uint32_t index = 0; index < view.bulkhead_count; ++index) {
+  const std::uint32_t many = std::min(view.bulkhead_count, kAtOnce);
+  for (std::uint32_t n = 0; n < many; ++n) {
+    const std::uint32_t index = next_ < view.bulkhead_count ? next_ : 0;
+    next_ = index + 1;
     Kept& kept = kept_[index];
-    BulkheadInfo info;
-    if (!read_bulkhead(view, index, info)) {
-      kept = {};
-      continue;
-    }
-    if (kept.incarnation != info.incarnation) kept = {info.incarnation, {}};
-    const BulkheadSums sums = sum_bulkhead_counters(view, index);
-    while (!kept.looks.empty() &&
-           now - kept.looks.front().t_ns > kStepNs * static_cast<std::int64_t>(kSteps + 1)) {
-      kept.looks.erase(kept.looks.begin());
-    }
-    if (!kept.looks.empty()) {
-      std::uint32_t since[kHistogramCells];
-      // Differences modulo 2^32, as all counts of that width.
-      for (std::size_t i = 0; i < kHistogramCells; ++i) {
-        since[i] = sums.held[i] - kept.looks.front().held[i];
-      }
-      const std::int64_t median = median_of(since);
-      Word16* const place = &view.bulkheads[index].holding;
-      Word16 seen = load16(place);
-      const Word16 told{static_cast<std::uint64_t>(median), static_cast<std::uint64_t>(now)};
-      while (median != 0 && !cas16(place, seen, told)) {}
-    }
-    if (kept.looks.size() == kSteps) kept.looks.erase(kept.looks.begin());
-    Look& present = kept.looks.emplace_back();
-    present.t_ns = now;
-    std::copy(std::begin(sums.held), std::end(sums.held), present.held.begin());
+    if (now < kept.next_ns) continue;
+    kept.next_ns = now + kStepNs;
+    look_at(view, index, now, kept);
   }
+}
+
+void HoldMedians::look_at(const View& view, std::uint32_t index, std::int64_t now, Kept& kept) {
+  BulkheadParts parts;
+  if (!read_parts(view, index, parts)) {
+    kept = {0, kept.next_ns, 0, {}};
+    return;
+  }
+  if (kept.incarnation != parts.config.incarnation) {
+    kept = {parts.config.incarnation, kept.next_ns, 0, {}};
+  }
+  const BulkheadSums sums = sum_bulkhead_counters(view, index);
+  const bool none = std::all_of(std::begin(sums.held), std::end(sums.held),
+                                [](std::uint32_t count) { return count == 0; });
+  if (none) {                                        // nothing to keep: most of a wide pattern's
+    kept.looks.clear();
+    kept.none_ns = now;
+    return;
+  }
+  if (kept.looks.empty() && kept.none_ns != 0) kept.looks.push_back({kept.none_ns, {}});
+  while (!kept.looks.empty() &&
+         now - kept.looks.front().t_ns > kStepNs * static_cast<std::int64_t>(kSteps + 1)) {
+    kept.looks.erase(kept.looks.begin());
+  }
+  if (!kept.looks.empty()) {
+    std::uint32_t since[kHistogramCells];
+    // Differences modulo 2^32, as all counts of that width.
+    for (std::size_t i = 0; i < kHistogramCells; ++i) {
+      since[i] = sums.held[i] - kept.looks.front().held[i];
+    }
+    const std::int64_t median = median_of(since);
+    Word16* const place = &view.bulkheads[index].holding;
+    Word16 seen = load16(place);
+    const Word16 told{static_cast<std::uint64_t>(median), static_cast<std::uint64_t>(now)};
+    while (median != 0 && !cas16(place, seen, told)) {}
+  }
+  if (kept.looks.size() == kSteps) kept.looks.erase(kept.looks.begin());
+  Look& present = kept.looks.emplace_back();
+  present.t_ns = now;
+  std::copy(std::begin(sums.held), std::end(sums.held), present.held.begin());
 }
 
 }  // namespace cutwater::shm

@@ -20,8 +20,10 @@ class HoldMedians {
  public:
   static constexpr std::int64_t kStepNs = 10'000'000'000;
   static constexpr std::size_t kSteps = 6;           ///< of them make the minute
+  /// So many bulkheads are looked at in one look, those behind them in the next ones.
+  static constexpr std::uint32_t kAtOnce = 128;
 
-  /// Takes a step of each bulkhead when one is due; else nothing.
+  /// Takes a step of each bulkhead whose step is due, of kAtOnce of them.
   void look(const View& view);
 
  private:
@@ -31,11 +33,15 @@ class HoldMedians {
   };
   struct Kept {
     std::uint32_t incarnation = 0;
+    std::int64_t next_ns = 0;
+    std::int64_t none_ns = 0;                        ///< when nobody had held one yet; 0: unknown
     std::vector<Look> looks;                         ///< oldest first, of the last minute
   };
 
+  static void look_at(const View& view, std::uint32_t index, std::int64_t now, Kept& kept);
+
   std::vector<Kept> kept_;                           ///< by bulkhead index
-  std::int64_t next_ns_ = 0;
+  std::uint32_t next_ = 0;                           ///< the first of the next look
   std::uint8_t of_[16] = {};                         ///< which memory they are of
 };
 

@@ -15,6 +15,15 @@ std::uint32_t records_wanted(const rule::BulkheadSettings& settings) noexcept {
   return settings.max_wait_ns == 0 ? 0 : settings.max_waiting;
 }
 
+/// True when the image names runs of a bulkhead that was taken out.
+bool keeps_of_the_removed(const View& view, const std::uint8_t* image) noexcept {
+  const auto* configs = reinterpret_cast<const BulkheadConfig*>(image +
+                                                                view.image_bulkheads_offset);
+  return std::any_of(configs, configs + view.bulkhead_count, [](const BulkheadConfig& c) {
+    return c.used == 0 && total_of(c.cells) + total_of(c.records) != 0;
+  });
+}
+
 Error too_many(std::uint64_t needed, const std::string& what, std::uint64_t room,
                const char* setting) {
   return {Errc::InvalidArgument, std::to_string(needed) + " " + what +
@@ -68,6 +77,10 @@ Result<void> BulkheadPublisher::apply(std::uint8_t* image,
   resting_index_next_ = resting_index_;
   if (auto fine = check(bulkheads); !fine) return fine;
   find_resting(now);
+  // The image says so already, and nothing waits to be given back: most reloads are about others.
+  const bool as_it_is = !settings_.empty() && bulkheads == settings_ && given_up_.empty() &&
+                        resting_next_.empty() && resting_index_next_.empty();
+  if (as_it_is && !settle_due(image) && !keeps_of_the_removed(view_, image)) return {};
   let_go_of_the_removed();
   const std::vector<Wanted> all = expand_patterns(bulkheads);
   std::unordered_set<std::string_view> wanted;

@@ -100,6 +100,18 @@ bool bulkhead_needs_tick(const View& view, std::uint32_t index) noexcept {
   return false;
 }
 
+bool bulkhead_may_hold(const View& view, std::uint32_t index) noexcept {
+  BulkheadParts parts;
+  if (!read_parts_left(view, {index, 0}, parts)) return false;
+  return parts.records != 0 || bulkhead_needs_tick(view, index);
+}
+
+bool bulkhead_has_room(const View& view, std::uint32_t index) noexcept {
+  BulkheadParts parts;
+  if (!read_parts(view, index, parts)) return true;
+  return line_is_quiet(load_line(parts)) && count_places(parts) < parts.limit();
+}
+
 void wake_line(const View& view, std::uint32_t index) noexcept {
   BulkheadParts parts;
   if (read_parts(view, index, parts)) wake_all(parts);

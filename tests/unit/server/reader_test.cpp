@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "shm/breaker/breaker.hpp"
+#include "shm/bulkhead/bulkhead.hpp"
 #include "support/daemon_process.hpp"
 
 namespace cutwater::server {
@@ -16,6 +18,10 @@ capacity: { keys: 1024, limits: 64, processes: 16, stripes: 2, events: 1024 }
 limits:
   api: { rate: 10/s, burst: 10, note: "for all" }
   slow: { rate: 1/m, burst: 2, initial: empty }
+breakers:
+  "dep-*": { max-instances: 20 }
+bulkheads:
+  "gate-*": { max-instances: 5, max-concurrent-calls: 1 }
 )", "test.yaml");
     running_.config = std::move(*loaded.config);
     running_.config.instance.memory_directory = place_.memory();
@@ -165,6 +171,52 @@ TEST_F(ReaderTest, EventsAreFollowedByNumber) {
     EXPECT_EQ(page.cursor, std::to_string(next));
   }
   EXPECT_GE(seen, 5U);
+}
+
+TEST_F(ReaderTest, ManyBreakersAreToldInPagesWithNoneTwiceThoughNamesCome) {
+  std::vector<std::string> made, told;
+  for (char c = 'b'; c < 'l'; ++c) made.push_back(std::string("dep-") + c);
+  for (const std::string& name : made) shm::resolve_breaker(memory_->view(), name, {});
+  wire::Read asked;
+  asked.what = "breakers";
+  asked.max_rows = 4;
+  do {
+    const auto answer = std::get<wire::ReadAnswer>(ask(asked));
+    EXPECT_LE(answer.rows.size(), 4U);
+    for (const wire::Value& row : answer.rows) told.push_back(text(row, "breaker"));
+    asked.cursor = answer.cursor;
+    shm::resolve_breaker(memory_->view(), "dep-a", {});   // before all that were told
+  } while (!asked.cursor.empty());
+
+  made.insert(made.begin(), "dep-*");
+  EXPECT_EQ(told, made);
+  EXPECT_EQ(rows("breakers").size(), made.size() + 1);
+}
+
+TEST_F(ReaderTest, OfWhatIsWellNothingIsToldToWhoAsksForTheRest) {
+  const shm::View& view = memory_->view();
+  for (const char* name : {"dep-a", "dep-b"}) shm::resolve_breaker(view, name, {});
+  const shm::BreakerRef forced = shm::find_breaker(view, "dep-b");
+  ASSERT_EQ(shm::steer_breaker(view, forced, shm::Steer::ForceOpen, 0, 1), shm::Steered::Done);
+  const auto full = shm::resolve_bulkhead(view, "gate-full", {});
+  shm::resolve_bulkhead(view, "gate-empty", {});
+  const auto row = memory_->rows().grant({.pid = 42, .name = "worker"}).value();
+  ASSERT_TRUE(shm::enter_bulkhead(view, full.ref, {row.index, row.generation, {}}).granted);
+  const auto not_well = [&](const char* what) {
+    wire::Read asked;
+    asked.what = what;
+    asked.options.set("not_well", true);
+    return std::get<wire::ReadAnswer>(ask(asked)).rows;
+  };
+
+  const auto breakers = not_well("breakers"), bulkheads = not_well("bulkheads");
+
+  ASSERT_EQ(breakers.size(), 1U);
+  EXPECT_EQ(text(breakers[0], "breaker"), "dep-b");
+  ASSERT_EQ(bulkheads.size(), 1U);
+  EXPECT_EQ(text(bulkheads[0], "bulkhead"), "gate-full");
+  EXPECT_EQ(rows("breakers").size(), 3U);
+  EXPECT_EQ(rows("bulkheads").size(), 3U);
 }
 
 }  // namespace

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reap.hpp"
 
+#include <vector>
+
 #include <gtest/gtest.h>
 
+#include "reaper.hpp"
 #include "shm/counters.hpp"
 #include "shm/segment.hpp"
 
@@ -88,6 +91,74 @@ TEST_F(Reap, ARowGrantedAnewIsNotTouched) {
   reap(segment_.view(), rows_, old);
 
   EXPECT_TRUE(shm::row_alive(segment_.view(), successor.index, successor.generation));
+}
+
+TEST_F(Reap, AFewBreakersAndBulkheadsAreLookedAtInOneStep) {
+  Reaper reaper;
+  const shm::RowGrant row = dead_owner_with_stripes();
+  reaper.add(segment_.view(), rows_, row);
+  EXPECT_EQ(state_of(row), shm::RowState::Dead);
+
+  const auto freed = reaper.step(segment_.view(), rows_);
+
+  ASSERT_EQ(freed.size(), 1U);
+  EXPECT_EQ(freed[0].index, row.index);
+  EXPECT_TRUE(reaper.idle());
+  EXPECT_EQ(state_of(row), shm::RowState::Free);
+  EXPECT_EQ(shm::stripes_in_use(segment_.view()), 0U);
+}
+
+/// Room for 2500 breakers and 2500 bulkheads.
+class ReapOfMany : public testing::Test {
+ protected:
+  static constexpr std::uint32_t kEach = 2500;
+  ReapOfMany()
+      : segment_(shm::Segment::create_private(
+                     {.capacity = {.keys = 1024, .limits = 4, .processes = 128, .stripes = 2,
+                                   .events = 1024, .breakers = kEach, .bulkheads = kEach}})
+                     .value()),
+        rows_(segment_.view(), true) {}
+
+  shm::RowGrant grant() { return rows_.grant({.pid = 42, .name = "worker"}).value(); }
+
+  shm::Segment segment_;
+  shm::RowTable rows_;
+  Reaper reaper_;
+};
+
+TEST_F(ReapOfMany, SixtyFourRowsTakeOneRoundInBoundedSteps) {
+  for (int i = 0; i < 64; ++i) reaper_.add(segment_.view(), rows_, grant());
+
+  std::size_t freed = 0, steps = 0;
+  for (std::uint64_t before = 0; !reaper_.idle(); before = reaper_.looks(), ++steps) {
+    freed += reaper_.step(segment_.view(), rows_).size();
+    EXPECT_LE(reaper_.looks() - before, Reaper::kAtOnce);
+  }
+
+  EXPECT_EQ(freed, 64U);
+  EXPECT_EQ(steps, (2 * kEach + Reaper::kAtOnce - 1) / Reaper::kAtOnce);
+  EXPECT_EQ(segment_.view().stats_control->reclaimed_rows, 64U);
+}
+
+TEST_F(ReapOfMany, ARowAddedInTheMiddleWaitsForItsOwnWholeRound) {
+  const shm::RowGrant first = grant(), second = grant();
+  reaper_.add(segment_.view(), rows_, first);
+  EXPECT_TRUE(reaper_.step(segment_.view(), rows_).empty());
+  reaper_.add(segment_.view(), rows_, second);
+
+  std::vector<shm::RowGrant> freed;
+  std::uint64_t looks = 0;
+  while (!reaper_.idle()) {
+    for (const shm::RowGrant& row : reaper_.step(segment_.view(), rows_)) {
+      freed.push_back(row);
+      looks = reaper_.looks();
+    }
+  }
+
+  ASSERT_EQ(freed.size(), 2U);
+  EXPECT_EQ(freed[0].index, first.index);
+  EXPECT_EQ(freed[1].index, second.index);
+  EXPECT_GE(looks, 2 * kEach + Reaper::kAtOnce);
 }
 
 }  // namespace
