@@ -220,8 +220,8 @@ class CUTWATER_EXPORT Breaker {
   /// The next decision in words. Allocates.
   std::string explain() const;
 
-  /// By hand: to Open, HalfOpen or Closed, for all processes. Open, from every state: the wait begins
-  /// anew with one opening more in a row; with `wait` (1 ns .. 3660 d) it is that wait and no opening
+  /// By hand to Open, HalfOpen or Closed, for all processes. Open, from any state: the wait begins
+  /// anew with one opening more in a row; with `wait` (1 ns..3660 d) it is that wait and no opening
   /// more. HalfOpen: behind Open or ForcedOpen only. Closed, from every state: an empty window, no
   /// opening counted. An act that held the breaker by hand ends. What lasts (ForcedOpen, Disabled,
   /// MetricsOnly) is the operator's: `cutwaterctl breaker`.
