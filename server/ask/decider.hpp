@@ -132,6 +132,8 @@ class Decider {
   std::string give_ticket(Ticket& ticket, std::int64_t now, Holder& holder);
   void refuse_breaker(shm::BreakerRef ref, const shm::BreakerEntry& entry, wire::Admission& out);
   void keep_tickets(const wire::Enter& asked, wire::Receipts* receipts);
+  bool end_ticket(const Ticket& ticket, const wire::OutcomeReport& report, Holder& holder);
+  bool end_cells(const Ticket& ticket, const wire::OutcomeReport& report, Holder& holder);
   shm::BreakerCaller caller_of(Holder& holder, shm::BreakerRef ref);
   shm::BulkheadCaller place_caller(const Holder& holder) const noexcept {
     return {holder.row.index, holder.row.generation, stripe_};

@@ -165,7 +165,9 @@ std::uint16_t Decider::outcome(const wire::OutcomeReport& report, Holder& holder
   const auto ticket = read_ticket(report.ticket);
   if (!ticket || !is_of(*ticket, holder.row)) return code_of(wire::ItemError::InvalidArgument);
   const shm::View& view = memory_.view();
-  if (!holder.tickets.spend(ticket->serial)) {
+  const TicketBook::Spent spent = holder.tickets.spend(ticket->serial);
+  if (spent == TicketBook::Spent::Again ||
+      (spent == TicketBook::Spent::Forgotten && !ticket->holds())) {
     if (ticket->has_breaker) {
       shm::count_breaker(view, stripe_, ticket->breaker.index, shm::BreakerCounter::UsedTwice);
     }
@@ -174,18 +176,45 @@ std::uint16_t Decider::outcome(const wire::OutcomeReport& report, Holder& holder
     }
     return code_of(wire::ItemError::Stale);
   }
-  if (ticket->holds() && holder.holding != 0) --holder.holding;
+  const bool stale = spent == TicketBook::Spent::First ? end_ticket(*ticket, report, holder)
+                                                       : end_cells(*ticket, report, holder);
+  const bool ended = spent == TicketBook::Spent::First || !stale;
+  if (ended && ticket->holds() && holder.holding != 0) --holder.holding;
+  return stale ? code_of(wire::ItemError::Stale) : std::uint16_t{0};
+}
+
+/// True: it came too late.
+bool Decider::end_ticket(const Ticket& ticket, const wire::OutcomeReport& report, Holder& holder) {
+  const shm::View& view = memory_.view();
   bool stale = false;
-  if (ticket->has_place) {
-    stale = shm::leave_bulkhead(view, ticket->bulkhead, place_caller(holder), ticket->place()) ==
+  if (ticket.has_place) {
+    stale = shm::leave_bulkhead(view, ticket.bulkhead, place_caller(holder), ticket.place()) ==
             shm::Left::Stale;
   }
-  if (ticket->has_breaker) {
-    stale = shm::finish_breaker(view, ticket->breaker, caller_of(holder, ticket->breaker),
-                                ticket->call, report_of(view, ticket->breaker, report)) ==
+  if (ticket.has_breaker) {
+    stale = shm::finish_breaker(view, ticket.breaker, caller_of(holder, ticket.breaker),
+                                ticket.call, report_of(view, ticket.breaker, report)) ==
             shm::Recorded::Stale;
   }
-  return stale ? code_of(wire::ItemError::Stale) : std::uint16_t{0};
+  return stale;
+}
+
+/// The same of a ticket that is so old that nobody knows whether it was used: its cells know, each
+/// is given back by its exact value. What has none, a call of a closed breaker, is evidence of
+/// nothing by now.
+bool Decider::end_cells(const Ticket& ticket, const wire::OutcomeReport& report, Holder& holder) {
+  const shm::View& view = memory_.view();
+  if (ticket.has_place) {
+    const shm::Left left =
+        shm::leave_bulkhead(view, ticket.bulkhead, place_caller(holder), ticket.place());
+    if (left == shm::Left::Stale) return true;
+  }
+  if (!ticket.has_cell()) return false;
+  const shm::BreakerReport told = ticket.is_probe()
+                                      ? report_of(view, ticket.breaker, report)
+                                      : shm::BreakerReport{.kind = shm::Ended::Cancelled};
+  return shm::finish_breaker(view, ticket.breaker, caller_of(holder, ticket.breaker), ticket.call,
+                             told) == shm::Recorded::Stale;
 }
 
 std::uint16_t Decider::cancel(std::string_view ticket, Holder& holder) {

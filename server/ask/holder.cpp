@@ -10,11 +10,12 @@ std::uint32_t TicketBook::issue() {
   return serial;
 }
 
-bool TicketBook::spend(std::uint32_t serial) noexcept {
+TicketBook::Spent TicketBook::spend(std::uint32_t serial) noexcept {
   const std::uint32_t age = next_ - 1 - serial;   // modulo 2^32: a later one is very old
-  if (!open_ || age >= kTickets || !open_->test(serial % kTickets)) return false;
+  if (!open_ || age >= kTickets) return Spent::Forgotten;
+  if (!open_->test(serial % kTickets)) return Spent::Again;
   open_->reset(serial % kTickets);
-  return true;
+  return Spent::First;
 }
 
 Holder& HolderBook::of(shm::RowGrant row) {

@@ -6,8 +6,8 @@
 // It belongs to the session's row: it goes with it over a cut connection, and a successor of the
 // row starts anew. Losing it (a daemon restart) costs no cell: PRESENT brings tickets back as new
 // ones.
-// Bounds: kTickets tickets of a session are told apart; an older one counts as used. As many
-// holders as rows, as many locals as breakers. Thread safety: the loop's thread.
+// Bounds: kTickets tickets of a session are told apart; whether an older one was used is not known.
+// As many holders as rows, as many locals as breakers. Thread safety: the loop's thread.
 #pragma once
 #include <bitset>
 #include <cstdint>
@@ -26,8 +26,12 @@ class TicketBook {
   static constexpr std::uint32_t kTickets = 8192;
 
   std::uint32_t issue();
-  /// True once for each serial that was issued and is among the last kTickets.
-  bool spend(std::uint32_t serial) noexcept;
+  enum class Spent : std::uint8_t {
+    First,       ///< once for each serial that was issued and is among the last kTickets
+    Again,       ///< it is among them, and was spent
+    Forgotten,   ///< older, or never issued: the cell it names says what it is worth
+  };
+  Spent spend(std::uint32_t serial) noexcept;
 
  private:
   std::unique_ptr<std::bitset<kTickets>> open_;   ///< by serial; from the first issue on

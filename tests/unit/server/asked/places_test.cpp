@@ -44,6 +44,28 @@ TEST_F(Places, WhoHoldsOneMayBeSilent) {
   EXPECT_EQ(holding(), 0U);
 }
 
+TEST_F(Places, OneHeldForLongComesBackHoweverManyTicketsCameBehindIt) {
+  wire::Enter call;
+  call.breaker = "b";
+  wire::Enter both = gate();
+  both.breaker = "b";
+  for (const wire::Enter& asked : {gate(), both}) {
+    const std::string held = one.enter(asked).ticket;
+    for (std::uint32_t i = 0; i < server::TicketBook::kTickets; ++i) one.enter(call);
+    ASSERT_EQ(info().in_use, 1U);
+
+    EXPECT_EQ(one.outcome(done(held, OutcomeKind::Failed)), 0U);
+
+    EXPECT_EQ(info().in_use, 0U);
+    EXPECT_EQ(breaker().word.state, rule::BreakerState::Closed) << "too old to be evidence";
+    const std::string next = two.enter(gate()).ticket;
+    EXPECT_EQ(one.outcome(done(held)), code(ItemError::Stale)) << "once";
+    EXPECT_EQ(info().in_use, 1U);
+    EXPECT_EQ(two.outcome(done(next)), 0U);
+  }
+  EXPECT_EQ(count(BulkheadCounter::Returned), 4U);
+}
+
 TEST_F(Places, AStrangersTicketGivesNothingBack) {
   const std::string ticket = one.enter(gate()).ticket;
   EXPECT_EQ(two.outcome(done(ticket)), code(ItemError::InvalidArgument));

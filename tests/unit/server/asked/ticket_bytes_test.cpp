@@ -72,21 +72,22 @@ TEST(TicketBytes, HoldEverythingWithinTheBoundAndOtherBytesAreNone) {
   }
 }
 
-TEST(TicketBook, TellsTheLastOnesApartAndOlderOnesAreUsed) {
+TEST(TicketBook, TellsTheLastOnesApartAndForgetsOlderOnes) {
+  using Spent = server::TicketBook::Spent;
   server::TicketBook book;
-  EXPECT_FALSE(book.spend(1));
+  EXPECT_EQ(book.spend(1), Spent::Forgotten);
   const std::uint32_t first = book.issue();
   const std::uint32_t second = book.issue();
-  EXPECT_TRUE(book.spend(second));
-  EXPECT_FALSE(book.spend(second));
-  EXPECT_FALSE(book.spend(second + 1));
+  EXPECT_EQ(book.spend(second), Spent::First);
+  EXPECT_EQ(book.spend(second), Spent::Again);
+  EXPECT_EQ(book.spend(second + 1), Spent::Forgotten) << "never issued";
   for (std::uint32_t i = 0; i < server::TicketBook::kTickets - 2; ++i) book.issue();
-  EXPECT_TRUE(book.spend(first)) << "the oldest that is still told apart";
+  EXPECT_EQ(book.spend(first), Spent::First) << "the oldest that is still told apart";
   book.issue();
-  EXPECT_FALSE(book.spend(first));
+  EXPECT_EQ(book.spend(first), Spent::Forgotten);
   const std::uint32_t oldest = first + 2;
   book.issue();
-  EXPECT_FALSE(book.spend(oldest - 1 + server::TicketBook::kTickets * 2));
+  EXPECT_EQ(book.spend(oldest - 1 + server::TicketBook::kTickets * 2), Spent::Forgotten);
 }
 
 }  // namespace
