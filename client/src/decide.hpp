@@ -30,6 +30,24 @@ void answer_argument(const LimitState& state, bool key_too_long, DecisionData& o
 bool decide_again(LimitState& state, shm::BucketAsk& ask, std::string_view text,
                   std::uint64_t& hint, DecisionData& out) noexcept;
 
+/// What an ask is that the fast path did not decide: first sight of a key, new rules, a lost race.
+struct SlowAsk {
+  shm::LimitRef limit;
+  shm::KeyHash key;
+  std::uint64_t cost = 1;
+  std::int64_t t = 0;                  ///< the reading of the clock
+  std::string_view text;               ///< the key's bytes
+};
+struct Decided {
+  bool answered = false;
+  std::uint32_t index = 0;             ///< of the limit, where it was decided
+};
+/// Rare: decides it, if need be by decide_again(). One call apart from the fast path, so that what
+/// only this wants costs the fast path neither a register nor an instruction.
+[[gnu::cold, gnu::noinline]] Decided decide_slowly(LimitState& state, const SlowAsk& asked,
+                                                   std::uint64_t& hint,
+                                                   DecisionData& out) noexcept;
+
 /// Rare: the answer while this limit cannot be decided by its rule.
 void answer_degraded(const LimitState& state, DecisionData& out) noexcept;
 
@@ -138,15 +156,13 @@ template <class HashKey>
   const ThreadCounter& counter = counter_for(state);
   const std::int64_t t = view.clock.now();
   const shm::LimitRef ref = unpack_ref(state.ref.load(std::memory_order_relaxed));
-  std::uint32_t index = ref.index;
   if (hint < view.slot_count || !hash_first) [[likely]] key = hash_key();
-  const auto text = [&] { return hash_key.bytes(); };
-  bool answered =
-      shm::charge_inline(view, ref, key, cost, t, hint, out, text) == shm::Outcome::Answered;
+  std::uint32_t index = ref.index;
+  bool answered = shm::detail::charge_fast(view, ref, key, cost, t, hint, out);
   if (!answered) [[unlikely]] {
-    shm::BucketAsk ask{.limit = ref, .key = key, .cost = cost, .max_wait_ns = 0};
-    answered = decide_again(state, ask, hash_key.bytes(), hint, out);
-    index = ask.limit.index;
+    const Decided slowly = decide_slowly(state, {ref, key, cost, t, hash_key.bytes()}, hint, out);
+    answered = slowly.answered;
+    index = slowly.index;
   }
   out.owner = &state;
   out.decided_by = state.decided_by;

@@ -98,6 +98,16 @@ bool decide_again(LimitState& state, shm::BucketAsk& ask, std::string_view text,
   return false;
 }
 
+Decided decide_slowly(LimitState& state, const SlowAsk& asked, std::uint64_t& hint,
+                      DecisionData& out) noexcept {
+  shm::BucketAsk ask{.limit = asked.limit, .key = asked.key, .cost = asked.cost};
+  ask.text = asked.text;
+  bool answered =
+      shm::charge_slow(*state.view, ask, asked.t, hint, out) == shm::Outcome::Answered;
+  if (!answered) answered = decide_again(state, ask, asked.text, hint, out);
+  return {answered, ask.limit.index};
+}
+
 void look(LimitState& state, shm::AskedKey asked, std::uint64_t cost, std::uint64_t& hint,
           DecisionData& out) noexcept {
   if (is_special(state)) {

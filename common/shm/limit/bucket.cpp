@@ -176,9 +176,8 @@ Outcome charge_at(const View& view, const BucketAsk& ask, std::int64_t t, std::u
                   DecisionData& out) noexcept {
   const bool plain = ask.max_wait_ns == 0 && ask.window == 0 && ask.rule == 0 &&
                      ask.take == Take::Cost;
-  if (plain) {
-    return charge_inline(view, ask.limit, ask.key, ask.cost, t, hint, out,
-                         [&] { return ask.text; });
+  if (plain && detail::charge_fast(view, ask.limit, ask.key, ask.cost, t, hint, out)) [[likely]] {
+    return Outcome::Answered;
   }
   return decide<Mode::Charge>(view, ask, t, hint, out);
 }

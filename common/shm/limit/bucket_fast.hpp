@@ -109,21 +109,6 @@ inline void fill_fast(DecisionData& out, Word16* slot, std::uint64_t tag, bool g
 
 }  // namespace detail
 
-/// charge_at() for the hottest callers: the fast path inlined, bucket.cpp behind it. `t` was read
-/// just before. `text()`: the key's bytes, wanted only when it is not decided at once.
-template <class Text>
-[[gnu::always_inline]] inline Outcome charge_inline(const View& view, LimitRef limit, KeyHash key,
-                                                    std::uint64_t cost, std::int64_t t,
-                                                    std::uint64_t& hint, DecisionData& out,
-                                                    Text&& text) noexcept {
-  if (detail::charge_fast(view, limit, key, cost, t, hint, out)) [[likely]] {
-    return Outcome::Answered;
-  }
-  BucketAsk ask{.limit = limit, .key = key, .cost = cost};
-  ask.text = text();
-  return charge_slow(view, ask, t, hint, out);
-}
-
 /// Tables up to this size (16 MiB; the default is 8) are taken for cached. The clock is read by an
 /// instruction that waits for everything before it. So there a key is better hashed behind the
 /// clock, in its shadow (49 ns against 58), and in a larger table before it and prefetched, so that
