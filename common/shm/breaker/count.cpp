@@ -24,16 +24,6 @@ void count_duration(const View& view, StripeHandle stripe, std::uint32_t index,
   add_duration(stripe, *place, duration_ns);
 }
 
-void uncount_duration(const View& view, StripeHandle stripe, std::uint32_t index,
-                      std::int64_t duration_ns) noexcept {
-  BreakerCounters* const place = breaker_counters_of(view, stripe, index);
-  if (place == nullptr) return;
-  // Sums are read as differences modulo the width of a cell.
-  add_to(stripe.shared, &place->durations[histogram_cell(duration_ns)], ~std::uint32_t{0});
-  add_to(stripe.shared, &place->value[static_cast<std::size_t>(BreakerCounter::DurationUs)],
-         std::uint64_t{0} - static_cast<std::uint64_t>(duration_ns) / 1'000);
-}
-
 void add_breaker_counters(const View& view, StripeHandle stripe, std::uint32_t index,
                           const BreakerSums& sums) noexcept {
   BreakerCounters* const place = breaker_counters_of(view, stripe, index);
@@ -48,8 +38,9 @@ void add_breaker_counters(const View& view, StripeHandle stripe, std::uint32_t i
 
 namespace {
 
-/// Counts of outcomes and refusals. Whoever counts a class or a duration has counted one of these
-/// in the same stripe before, so where all are 0 nothing was counted at all: most pairs of a stripe
+/// Counts of outcomes and refusals, and the sum of durations. Whoever counts a class has counted one
+/// of these in the same stripe before, and whoever counts a duration does so at the same time (the
+/// outcome follows at once), so where all are 0 nothing was counted at all: most pairs of a stripe
 /// and a breaker, and 3 of the 22 lines say so.
 constexpr std::size_t kFirstCounters = 24;
 

@@ -179,9 +179,6 @@ void judge_hanging(const BreakerParts& parts, std::int64_t now,
 
 void count_duration(const View& view, StripeHandle stripe, std::uint32_t index,
                     std::int64_t duration_ns) noexcept;
-/// Takes back exactly that: the call belongs to no window any more.
-void uncount_duration(const View& view, StripeHandle stripe, std::uint32_t index,
-                      std::int64_t duration_ns) noexcept;
 void count_damage(const View& view) noexcept;
 void count_contention(const View& view) noexcept;
 

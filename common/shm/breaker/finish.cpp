@@ -118,6 +118,14 @@ Recorded append_outcome(const BreakerParts& parts, std::uint32_t epoch, const Ou
   return Recorded::Counted;
 }
 
+/// Before the call is judged: the trip that it causes tells how long it took, too. Never taken back:
+/// durations are read as differences of sums, which must not fall.
+void count_time(const BreakerParts& parts, const BreakerCaller& caller,
+                const BreakerReport& report) noexcept {
+  if (report.duration_ns < 0) return;
+  count_duration(*parts.view, caller.stripe, parts.index, report.duration_ns);
+}
+
 /// A call granted by a closed (or measuring) breaker.
 Recorded finish_window(const BreakerParts& parts, const BreakerCaller& caller,
                        const BreakerCall& call, const Outcome& outcome,
@@ -133,6 +141,7 @@ Recorded finish_window(const BreakerParts& parts, const BreakerCaller& caller,
     if (shown) append_outcome(parts, epoch, outcome, false, caller);
     return Recorded::Stale;
   }
+  count_time(parts, caller, report);
   note_failure(*parts.view, parts.index, epoch, caller.row, report.failure_class, outcome.kind);
   const bool at_once = report.open_now && word.state == BreakerState::Closed;
   const Recorded how = append_outcome(parts, epoch, outcome, !at_once, caller);
@@ -156,6 +165,7 @@ Recorded finish_probe(const BreakerParts& parts, const BreakerCaller& caller,
   CUTWATER_SYNC_POINT("breaker.spent");
   if (!counts) return Recorded::Nothing;
   if (epoch_of(state_of(parts).lo) != call.epoch) return Recorded::Stale;
+  count_time(parts, caller, report);
   if (report.open_now) {
     open_at_once(parts, call.epoch, report.open_for_ns, outcome.now, caller.row);
   } else {
@@ -312,9 +322,6 @@ Recorded finish_breaker(const View& view, BreakerRef ref, const BreakerCaller& c
       static_cast<std::uint64_t>(report.duration_ns) > n.slow_ns;
   const bool tracked = call.kind == CallKind::Window || call.kind == CallKind::Metrics;
   if (tracked && guarded(Guard::HangingCountedOnce)) untrack_call(parts, call);
-  // Before it is judged: the trip that it causes tells how long it took, too.
-  const bool timed = counts && report.duration_ns >= 0;
-  if (timed) count_duration(view, caller.stripe, ref.index, report.duration_ns);
   Recorded how = Recorded::Nothing;
   if (call.kind == CallKind::Probe) {
     how = finish_probe(parts, caller, call, outcome, counts, report);
@@ -326,9 +333,8 @@ Recorded finish_breaker(const View& view, BreakerRef ref, const BreakerCaller& c
   }
   if (tracked && !guarded(Guard::HangingCountedOnce)) untrack_call(parts, call);
   count_outcome_of(view, caller, ref.index, report, outcome.kind, how);
-  if (timed && how == Recorded::Stale) {
-    uncount_duration(view, caller.stripe, ref.index, report.duration_ns);
-  }
+  const bool off = call.kind == CallKind::Off;
+  if (off && counts) count_time(parts, caller, report);
   return !(call.ticket == Word16{}) && overtaken(view) ? Recorded::Overtaken : how;
 }
 
