@@ -38,8 +38,8 @@ void add_breaker_counters(const View& view, StripeHandle stripe, std::uint32_t i
 
 namespace {
 
-/// Counts of outcomes and refusals, and the sum of durations. Whoever counts a class has counted one
-/// of these in the same stripe before, and whoever counts a duration does so at the same time (the
+/// Counts of outcomes and refusals, and the sum of durations. Whoever counts a class has counted
+/// one of these in the same stripe before, and whoever counts a duration does so with it (the
 /// outcome follows at once), so where all are 0 nothing was counted at all: most pairs of a stripe
 /// and a breaker, and 3 of the 22 lines say so.
 constexpr std::size_t kFirstCounters = 24;

@@ -118,8 +118,8 @@ Recorded append_outcome(const BreakerParts& parts, std::uint32_t epoch, const Ou
   return Recorded::Counted;
 }
 
-/// Before the call is judged: the trip that it causes tells how long it took, too. Never taken back:
-/// durations are read as differences of sums, which must not fall.
+/// Before the call is judged: the trip that it causes tells how long it took, too. Never taken
+/// back: durations are read as differences of sums, which must not fall.
 void count_time(const BreakerParts& parts, const BreakerCaller& caller,
                 const BreakerReport& report) noexcept {
   if (report.duration_ns < 0) return;
