@@ -40,7 +40,11 @@ constexpr bool may_retry_after(std::string_view name) noexcept {
 }
 
 /// Number of a name's counter among the failures by class, below 32: its own for what is built in,
-/// one for all names of programs.
+/// one, `program`, for all names of programs: there they decide (`record`, `ignore`), and are not
+/// counted apart. 19 of the 32 are free, and the lists name what could have them, but counters
+/// never fall and outlive a reload, a restart and a move into another memory, while lists change: a
+/// counter by place in a list would add up failures of two names under the newer one. Each name
+/// would have to keep its number in the rule image until nobody shows the old count.
 std::uint8_t class_counter(std::string_view name) noexcept;
 /// Name of a counter; empty when it has none.
 std::string_view counter_name(std::uint8_t counter) noexcept;
