@@ -148,9 +148,10 @@ struct Capacity {
   std::uint32_t events = 4096;
   std::uint32_t overrides = 4096;          ///< keys with an override or a ban, 64 bytes each
   std::uint32_t tops = 64;                 ///< rows of each limit's sketch of top keys; 0: none
-  std::uint32_t breakers = 64;             ///< a pattern counts as its max-instances
+  // These four: where nothing is written, what the blocks need, at least so much (fit_capacity).
+  std::uint32_t breakers = 80;             ///< a pattern counts as its max-instances and one
   std::uint64_t breaker_memory = 512 * 1024;   ///< bytes of windows, probes and users
-  std::uint32_t bulkheads = 64;
+  std::uint32_t bulkheads = 80;
   std::uint32_t bulkhead_cells = 4096;     ///< places of all bulkheads together
   std::uint32_t waiters = 1024;            ///< calls in line at all bulkheads together
   std::uint32_t trips = 1024;              ///< last openings with their causes

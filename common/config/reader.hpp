@@ -156,6 +156,7 @@ class Reader {
   void check_limit(const rule::LimitSettings& limit, const std::string& path,
                    const Values& values);
   void check_whole();
+  void fit_capacity();
   void check_capacity();
   void check_overrides();
   void check_rules();

@@ -86,6 +86,7 @@ void Reader::check_limit(const rule::LimitSettings& limit, const std::string& pa
 }
 
 void Reader::check_whole() {
+  fit_capacity();
   check_capacity();
   check_breakers();
   check_bulkheads();
@@ -168,8 +169,43 @@ void Reader::check_rules() {
                                  : "; give keys the same rates"));
 }
 
+namespace {
+
+using rule::BreakerSettings;
+using rule::BulkheadSettings;
+
+std::uint64_t breakers_of(const BreakerSettings&) { return 1; }
+std::uint64_t bulkheads_of(const BulkheadSettings&) { return 1; }
+std::uint64_t cells_of(const BulkheadSettings& one) { return one.max_concurrent; }
+std::uint64_t waiters_of(const BulkheadSettings& one) {
+  return one.max_wait_ns == 0 ? 0 : one.max_waiting;
+}
+
+}  // namespace
+
+/// What is not written is what the blocks need: a first pattern is not refused for a number nobody
+/// chose. Beyond these bounds memory is not taken without being asked for: a breaker's counters are
+/// about 30 KB at 32 stripes.
+void Reader::fit_capacity() {
+  const auto fit = [&](std::string_view path, std::uint32_t& room, const Need& need,
+                       std::uint32_t most) {
+    const auto value = std::find_if(config_.values.begin(), config_.values.end(),
+                                    [&](const Value& one) { return one.path == path; });
+    if (value == config_.values.end() || value->place.source != Source::Default) return;
+    if (need.all <= room || need.all > most) return;
+    room = static_cast<std::uint32_t>(need.all);
+    value->text = std::to_string(room);
+  };
+  Capacity& capacity = config_.capacity;
+  fit("capacity.breakers", capacity.breakers, needed(config_.breakers, breakers_of), 1024);
+  fit("capacity.bulkheads", capacity.bulkheads, needed(config_.bulkheads, bulkheads_of), 1024);
+  fit("capacity.bulkhead-cells", capacity.bulkhead_cells, needed(config_.bulkheads, cells_of),
+      1 << 16);
+  fit("capacity.waiters", capacity.waiters, needed(config_.bulkheads, waiters_of), 1 << 14);
+}
+
 void Reader::check_breakers() {
-  const Need need = needed(config_.breakers, [](const auto&) { return std::uint64_t{1}; });
+  const Need need = needed(config_.breakers, breakers_of);
   if (config_.find_value("capacity.breakers") == nullptr) return;
   if (const std::string text = need.beyond(config_.capacity.breakers, "breakers", "breakers");
       !text.empty()) {
@@ -184,14 +220,9 @@ void Reader::check_bulkheads() {
     const std::string text = needed(config_.bulkheads, each).beyond(room, what, key);
     if (!text.empty()) fail(bulkheads_place_, "bulkheads", text);
   };
-  using Settings = rule::BulkheadSettings;
-  fit(config_.capacity.bulkheads, "bulkheads", "bulkheads",
-      [](const Settings&) { return std::uint64_t{1}; });
-  fit(config_.capacity.bulkhead_cells, "places of bulkheads", "bulkhead-cells",
-      [](const Settings& one) { return std::uint64_t{one.max_concurrent}; });
-  fit(config_.capacity.waiters, "calls in line at bulkheads", "waiters", [](const Settings& one) {
-    return std::uint64_t{one.max_wait_ns == 0 ? 0 : one.max_waiting};
-  });
+  fit(config_.capacity.bulkheads, "bulkheads", "bulkheads", bulkheads_of);
+  fit(config_.capacity.bulkhead_cells, "places of bulkheads", "bulkhead-cells", cells_of);
+  fit(config_.capacity.waiters, "calls in line at bulkheads", "waiters", waiters_of);
 }
 
 void Reader::check_listen() {

@@ -47,7 +47,14 @@ std::vector<Finding> reload_errors(const Config& running, const Config& next,
       continue;
     }
     const std::uint64_t room = reserved_of(reserved, key.name);
-    if (reserved_of(next.capacity, key.name) > room) {
+    const bool grown = reserved_of(next.capacity, key.name) > room;
+    if (grown && after->place.source == Source::Default) {
+      problems.push_back({after->key, path,
+                          "the blocks take " + after->text + " now, and " + spelled(key, room) +
+                              " were reserved at start; restart the daemon (nothing is "
+                              "forgotten), or let them take less: a pattern takes its "
+                              "max-instances and one"});
+    } else if (grown) {
       problems.push_back({after->key, path, change + "above the " + spelled(key, room) +
                                                 " reserved at start, which needs a restart"});
     }

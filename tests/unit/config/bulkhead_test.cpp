@@ -57,7 +57,8 @@ TEST(Bulkheads, AreChecked) {
 }
 
 TEST(Bulkheads, FitTheirCapacities) {
-  std::string text = "bulkheads:\n";
+  std::string text =
+      "capacity: { bulkheads: 64, bulkhead-cells: 4096, waiters: 1024 }\nbulkheads:\n";
   const auto block = [](int i) {
     return "  b" + std::to_string(i) + ": { max-concurrent-calls: 64, max-wait-duration: 1s, "
            "max-waiting: 16 }\n";
@@ -65,12 +66,12 @@ TEST(Bulkheads, FitTheirCapacities) {
   for (int i = 0; i < 64; ++i) text += block(i);
   EXPECT_TRUE(load(text).ok());
   EXPECT_EQ(errors_of(text + block(64)),
-            (Lines{"cutwater.yaml:1:1: bulkheads: 65 bulkheads do not fit capacity.bulkheads, "
+            (Lines{"cutwater.yaml:2:1: bulkheads: 65 bulkheads do not fit capacity.bulkheads, "
                    "which is 64; set capacity.bulkheads to at least 65",
-                   "cutwater.yaml:1:1: bulkheads: 4160 places of bulkheads do not fit "
+                   "cutwater.yaml:2:1: bulkheads: 4160 places of bulkheads do not fit "
                    "capacity.bulkhead-cells, which is 4096; set capacity.bulkhead-cells to at "
                    "least 4160",
-                   "cutwater.yaml:1:1: bulkheads: 1040 calls in line at bulkheads do not fit "
+                   "cutwater.yaml:2:1: bulkheads: 1040 calls in line at bulkheads do not fit "
                    "capacity.waiters, which is 1024; set capacity.waiters to at least 1040"}));
 }
 
@@ -82,14 +83,21 @@ TEST(Bulkheads, APatternTakesItsInstancesAndOne) {
   EXPECT_EQ(pattern.name, "a-*");
   EXPECT_EQ(pattern.max_instances, 5U);
   EXPECT_EQ(pattern.idle_ns, 60'000'000'000U);
-  EXPECT_EQ(errors_of("bulkheads: { \"a-*\": { max-concurrent-calls: 100 } }"),
-            (Lines{"cutwater.yaml:1:1: bulkheads: 65 bulkheads do not fit capacity.bulkheads, "
+  EXPECT_EQ(errors_of("capacity: { bulkheads: 64, bulkhead-cells: 4096 }\n"
+                      "bulkheads: { \"a-*\": { max-concurrent-calls: 100 } }"),
+            (Lines{"cutwater.yaml:2:1: bulkheads: 65 bulkheads do not fit capacity.bulkheads, "
                    "which is 64: 'a-*' takes 65, its max-instances of 64 and one; set "
                    "capacity.bulkheads to at least 65, or its max-instances to at most 63",
-                   "cutwater.yaml:1:1: bulkheads: 6500 places of bulkheads do not fit "
+                   "cutwater.yaml:2:1: bulkheads: 6500 places of bulkheads do not fit "
                    "capacity.bulkhead-cells, which is 4096: 'a-*' takes 6500, its max-instances "
                    "of 64 and one, 100 each; set capacity.bulkhead-cells to at least 6500, or its "
                    "max-instances to at most 39"}));
+  const Capacity fits = load("bulkheads:\n  \"a-*\": { max-concurrent-calls: 100 }\n"
+                             "  \"b-*\": { max-wait-duration: 1s, max-waiting: 20 }\n")
+                            .config->capacity;
+  EXPECT_EQ(fits.bulkheads, 130U);
+  EXPECT_EQ(fits.bulkhead_cells, 65U * 125U);
+  EXPECT_EQ(fits.waiters, 65U * 20U);
   EXPECT_EQ(errors_of("bulkheads: { \"a*b*\": {} }"),
             Lines{"cutwater.yaml:1:14: bulkheads.a*b*: a pattern is a name with one * in it, such "
                   "as \"bank-*\": beside the * a letter, digit or one of . _ : -, 63 characters "

@@ -34,7 +34,7 @@ instance: { name: x, memory-directory: /m, clock: tsc, lock-memory: true, huge-p
             state-directory: /var, remember-keys: true }
 listen: { unix: { path: /s, mode: "0666", group: 5 } }
 capacity: { keys: 1M, limits: 300, processes: 2000, stripes: 64, events: 8192, overrides: 5000,
-            breakers: 65, breaker-memory: 1MiB, bulkheads: 65, bulkhead-cells: 5000,
+            breakers: 81, breaker-memory: 1MiB, bulkheads: 81, bulkhead-cells: 5000,
             waiters: 1025, trips: 1025, tops: 65 }
 log: { queue: 512 }
 )";
@@ -48,6 +48,14 @@ log: { queue: 512 }
       found.at(10),
       "cutwater.yaml:5:13: capacity.keys: changed from '262144' to '1000000', above the 262144 "
       "reserved at start, which needs a restart");
+}
+
+TEST(Reload, BlocksThatTakeMoreThanWasReservedForThemSaySo) {
+  EXPECT_EQ(reload("", "breakers: { \"bank-*\": {}, x: {} }"), Lines{}) << "fits as it comes";
+  EXPECT_EQ(reload("", "breakers: { \"bank-*\": { max-instances: 100 } }"),
+            Lines{"cutwater.yaml: capacity.breakers: the blocks take 101 now, and 80 were reserved "
+                  "at start; restart the daemon (nothing is forgotten), or let them take less: a "
+                  "pattern takes its max-instances and one"});
 }
 
 TEST(Reload, LiveKeysAndOtherSpellingsChangeFreely) {
