@@ -215,7 +215,7 @@ void EnterParts::in_memory(const EnterAsk& ask, Found& found, Entry& out) noexce
       break;
     }
   }
-  give_back_owed(found.bulkhead, found.breaker, answer.owed);
+  give_back_owed(found.bulkhead, found.breaker, entering.ask, answer.owed);
   out.reason_ = answer.reason;
   out.part_ = static_cast<EnterPart>(answer.part);
   out.waited_ = Nanos{answer.waited_ns};
@@ -231,7 +231,7 @@ void EnterParts::in_memory(const EnterAsk& ask, Found& found, Entry& out) noexce
   } else if (answer.part == shm::EnterPart::Bulkhead) {
     answer.bulkhead.reason = answer.reason;
     fill(out.bulkhead_refusal_, record(*ask.bulkhead), found.bulkhead, answer.bulkhead,
-         answer.waited_ns);
+         answer.waited_ns, wait_asked(ask.max_wait));
   }
   if (!answer.granted()) return;
   if (found.breaker != nullptr) {

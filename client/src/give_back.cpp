@@ -34,13 +34,14 @@ bool in_memory_now(const Spot& taken, GiveBack give_back) noexcept {
 bool gave_back(const Owed& owed) noexcept {
   if (owed.bulkhead != nullptr) {
     return in_memory_now(*owed.bulkhead, [&](BulkheadSpot& spot) {
-      return shm::leave_bulkhead(*spot.view, spot.bulkhead(), spot.caller(), owed.place) !=
-             shm::Left::Moved;
+      return shm::leave_bulkhead(*spot.view, BulkheadSpot::unpacked(owed.ref),
+                                 spot.leaver(owed.ref), owed.place) != shm::Left::Moved;
     });
   }
   return in_memory_now(*owed.breaker, [&](BreakerPlace& place) {
-    return !shm::goes_on(shm::finish_in_successor(*place.view, place.breaker(), place.caller(),
-                                                  owed.call, owed.report, owed.how));
+    return !shm::goes_on(shm::finish_in_successor(*place.view, BreakerPlace::unpacked(owed.ref),
+                                                  place.reporter(owed.ref), owed.call, owed.report,
+                                                  owed.how));
   });
 }
 
@@ -98,16 +99,18 @@ void OwedList::settle() noexcept {
   }
 }
 
-void leave_in_successor(const BulkheadSpot& spot, const shm::PlaceTicket& place) noexcept {
+void leave_in_successor(const BulkheadSpot& spot, std::uint64_t ref,
+                        const shm::PlaceTicket& place) noexcept {
   if (spot.record->link == nullptr) return;
   Owed owed;
   owed.bulkhead = &spot;
+  owed.ref = ref;
   owed.place = place;
   owed.life = process_life();
   spot.record->link->owed().give_back(owed);
 }
 
-void end_in_successor(const BreakerPlace& place, const shm::BreakerCall& call,
+void end_in_successor(const BreakerPlace& place, std::uint64_t ref, const shm::BreakerCall& call,
                       shm::BreakerReport report, shm::Recorded how) noexcept {
   if (place.record->link == nullptr) return;
   // Its duration ends now, whenever it can be told.
@@ -116,6 +119,7 @@ void end_in_successor(const BreakerPlace& place, const shm::BreakerCall& call,
   }
   Owed owed;
   owed.breaker = &place;
+  owed.ref = ref;
   owed.call = call;
   owed.report = report;
   owed.how = how;
@@ -123,11 +127,15 @@ void end_in_successor(const BreakerPlace& place, const shm::BreakerCall& call,
   place.record->link->owed().give_back(owed);
 }
 
-void give_back_owed(const BulkheadSpot* spot, const BreakerPlace* place,
+void give_back_owed(const BulkheadSpot* spot, const BreakerPlace* place, const shm::EnterAsk& asked,
                     const shm::EnterOwed& owed) noexcept {
-  if (spot != nullptr && owed.place.cell_value != 0) leave_in_successor(*spot, owed.place);
+  const auto packed = [](auto ref) { return shm::pack_ref(ref.index, ref.incarnation); };
+  if (spot != nullptr && owed.place.cell_value != 0) {
+    leave_in_successor(*spot, packed(asked.bulkhead), owed.place);
+  }
   if (place != nullptr && shm::goes_on(owed.how)) {
-    end_in_successor(*place, owed.call, {.kind = shm::Ended::Cancelled}, owed.how);
+    end_in_successor(*place, packed(asked.breaker), owed.call,
+                     {.kind = shm::Ended::Cancelled}, owed.how);
   }
 }
 

@@ -30,6 +30,8 @@ struct Owed {
   const BulkheadSpot* bulkhead = nullptr;
   shm::PlaceTicket place;
   const BreakerPlace* breaker = nullptr;         ///< where it was taken, as above
+  /// Whose cell it is: the name may have moved since. Indexes stay through a move of the memory.
+  std::uint64_t ref = 0;
   shm::BreakerCall call;
   shm::BreakerReport report;
   shm::Recorded how = shm::Recorded::Moved;
@@ -61,13 +63,15 @@ class OwedList {
   std::atomic<std::uint64_t> lost_{0};
 };
 
-/// A place for which Left::Moved was told at that spot.
-void leave_in_successor(const BulkheadSpot& spot, const shm::PlaceTicket& place) noexcept;
+/// A place of `ref` for which Left::Moved was told at that spot.
+void leave_in_successor(const BulkheadSpot& spot, std::uint64_t ref,
+                        const shm::PlaceTicket& place) noexcept;
 /// What an admission left over on its way; a part that it did not ask for is nullptr.
-void give_back_owed(const BulkheadSpot* spot, const BreakerPlace* place,
+void give_back_owed(const BulkheadSpot* spot, const BreakerPlace* place, const shm::EnterAsk& asked,
                     const shm::EnterOwed& owed) noexcept;
-/// A call for which goes_on(how). An outcome without a cell is dropped where it cannot be told now.
-void end_in_successor(const BreakerPlace& place, const shm::BreakerCall& call,
+/// A call of `ref` for which goes_on(how). An outcome without a cell is dropped where it cannot be
+/// told now.
+void end_in_successor(const BreakerPlace& place, std::uint64_t ref, const shm::BreakerCall& call,
                       shm::BreakerReport report, shm::Recorded how) noexcept;
 
 }  // namespace cutwater::detail

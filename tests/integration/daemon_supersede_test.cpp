@@ -194,6 +194,43 @@ TEST_F(DaemonSupersede, BreakersGoOverAndWork) {
   EXPECT_TRUE(eventually([&] { return breaker.state() == BreakerStatus::Open; }));
 }
 
+// A name that gets a place of its own by the same start that moves the memory: what it held in the
+// pattern's shared one goes back there.
+TEST_F(DaemonSupersede, WhatWasHeldInASharedPlaceGoesBackThereInTheNextMemory) {
+  const auto configure_pattern = [&](int keys, int instances) {
+    const std::string most = "max-instances: " + std::to_string(instances);
+    place.write_config("capacity: { keys: " + std::to_string(keys) +
+                       " }\nbulkheads: { \"b-*\": { " + most +
+                       ", max-concurrent-calls: 1 } }\nbreakers: { \"b-*\": { " + most +
+                       ", wait-duration-in-open-state: 1ms, probe-timeout: 10m,"
+                       " permitted-number-of-calls-in-half-open-state: 1 } }\n");
+  };
+  configure_pattern(1024, 1);
+  auto daemon = std::make_unique<DaemonProcess>(place);
+  ASSERT_TRUE(daemon->ready()) << daemon->log();
+  auto client = Client::open(place.address()).value();
+  ASSERT_TRUE(client.bulkhead("b-1") && client.breaker("b-1"));
+  Bulkhead gate = client.bulkhead("b-2").value();
+  Breaker breaker = client.breaker("b-2").value();
+  Placed held = gate.try_enter();
+  Entered probe;
+  breaker.try_enter()->open_for(Nanos{1'000'000});
+  ASSERT_TRUE(eventually([&] { return bool(probe = breaker.try_enter()); }));
+  ASSERT_TRUE(held && probe->is_probe());
+  ASSERT_EQ(daemon->stop(), 0);
+  configure_pattern(4096, 2);
+  daemon = std::make_unique<DaemonProcess>(place);
+  ASSERT_TRUE(daemon->ready()) << daemon->log();
+
+  ASSERT_TRUE(eventually([&] { return bool(gate.try_enter()) && bool(breaker.try_enter()); }));
+  held->leave();
+  probe->succeeded();
+
+  Bulkhead shared = client.bulkhead("b-3").value();
+  EXPECT_TRUE(shared.try_enter()) << shared.try_enter().refusal().text();
+  EXPECT_EQ(client.breaker("b-3").value().state(), BreakerStatus::Closed);
+}
+
 // Somebody tidies up /dev/shm, six times, while all run.
 TEST_F(DaemonSupersede, C050LostNamesMoveTheMemoryAndTheBoundHolds) {
   configure(1024);
