@@ -3,7 +3,6 @@
 #include <cutwater/breaker.hpp>
 
 #include <algorithm>
-#include <memory>
 #include <span>
 
 #include "base/fork_page.hpp"
@@ -27,57 +26,6 @@ using detail::BreakerRecord;
 
 std::string_view name_of(BreakerStatus state) noexcept {
   return rule::name_of(static_cast<rule::BreakerState>(state));
-}
-
-// ---- refusals -----------------------------------------------------------------------------------
-
-std::string_view BreakerRefusal::breaker_name() const noexcept {
-  return record_ == nullptr ? std::string_view{} : record_->name_view;
-}
-
-std::string BreakerRefusal::text() const {
-  if (told_) {
-    const std::int64_t wait = retry_after_ == kNever ? -1 : retry_after_.count();
-    return rule::refusal_text({.name = breaker_name(),
-                               .state = static_cast<rule::BreakerState>(state_),
-                               .age_ns = now_ns_,
-                               .why = why_,
-                               .process_only = process_,
-                               .some = state_ == BreakerStatus::HalfOpen ||
-                                       reason_ == Reason::Probing},
-                              wait, hint_);
-  }
-  shm::BreakerInfo info;
-  const bool known = place_ != nullptr &&
-                     shm::read_breaker(*place_->view, place_->breaker().index, info);
-  if (!known || reason_ == Reason::Degraded) {
-    const auto why = static_cast<detail::Nowhere>(nowhere_);
-    return "breaker '" + std::string(breaker_name()) + "' cannot be asked; " +
-           (record_ == nullptr ? "it has no name" : detail::nowhere_text(*record_, why));
-  }
-  rule::BreakerStory story = shm::story_of(info);
-  story.name = breaker_name();
-  story.state = static_cast<rule::BreakerState>(state_);
-  story.now_ns = now_ns_;
-  if (story.since_ns > now_ns_) story.since_ns = 0;      // it moved on since it refused
-  story.process_only = process_;
-  story.ramping = state_ == BreakerStatus::Closed && !process_;  // nothing else refuses there
-  if (process_) {                                        // the host's own state says nothing of it
-    story.reason = rule::BreakerReason::LocalFault;
-    story.since_ns = 0;
-  }
-  const std::int64_t wait = retry_after_ == kNever ? -1 : retry_after_.count();
-  std::string text = rule::refusal_text(info.numbers, story, wait, hint_);
-  const std::string_view own = info.name;                // a pattern's, which answers for the rest
-  if (!process_ && own != breaker_name() && own.find('*') != std::string_view::npos) {
-    text += "; this state is shared by names beyond max-instances of '" + std::string(own) + "'";
-  }
-  return text;
-}
-
-const BreakerRefusal& Entered::none() noexcept {
-  static const BreakerRefusal nothing;
-  return nothing;
 }
 
 // ---- entering -----------------------------------------------------------------------------------
@@ -130,8 +78,7 @@ Entered Breaker::enter_slowly(Nanos deadline) noexcept {
 }
 
 void Breaker::enter_slowly(BreakerPlace* place, Nanos deadline, Entered& out) noexcept {
-  BreakerRefusal& refusal = *std::construct_at(&out.refusal_);
-  out.refused_ = true;
+  BreakerRefusal& refusal = out.refusal_.make();
   if (place == nullptr ||
       place->seen_current.load(std::memory_order_relaxed) != place->view->current()) {
     detail::Found<BreakerPlace> found = detail::find_spot(*record_);
@@ -393,7 +340,7 @@ void Call::report(std::uint8_t ended, std::string_view outcome_class, std::optio
   kind_ = 0;
   said_ = true;
   const shm::Recorded how = shm::finish_breaker(view, ref, caller, call, report);
-  if (shm::goes_on(how)) detail::end_in_successor(*place_, call, report, how);
+  if (shm::goes_on(how)) detail::end_in_successor(*place_, ref_, call, report, how);
 }
 
 }  // namespace cutwater

@@ -3,7 +3,6 @@
 #include <cutwater/bulkhead.hpp>
 
 #include <algorithm>
-#include <memory>
 
 #include "base/fork_page.hpp"
 #include "rule/bulkhead_text.hpp"
@@ -66,7 +65,7 @@ void Place::leave() noexcept {
     moved = shm::leave_bulkhead(*spot_->view, BulkheadSpot::unpacked(ref_), spot_->leaver(ref_),
                                 place) == shm::Left::Moved;
   }
-  if (moved) detail::leave_in_successor(*spot_, place);
+  if (moved) detail::leave_in_successor(*spot_, ref_, place);
 }
 
 void EnterParts::fill(Place& place, BulkheadSpot& spot, std::uint64_t ref,
@@ -101,13 +100,14 @@ std::string BulkheadRefusal::text() const {
   story.waiting = waiting_;
   story.oldest_ns = oldest_held_.count();
   story.waited_ns = waited_.count();
+  story.cut_wait_ns = cut_wait_.count();
   story.expired = reason_ == Reason::Expired;
   return rule::refusal_text(story, retry_after_ == kNever ? -1 : retry_after_.count());
 }
 
 void EnterParts::fill(BulkheadRefusal& refusal, const BulkheadRecord& record,
                       const BulkheadSpot* spot, const shm::BulkheadEntry& said,
-                      std::int64_t waited_ns) noexcept {
+                      std::int64_t waited_ns, Nanos asked_wait) noexcept {
   refusal.record_ = &record;
   refusal.reason_ = said.reason;
   refusal.in_use_ = said.in_use;
@@ -115,6 +115,7 @@ void EnterParts::fill(BulkheadRefusal& refusal, const BulkheadRecord& record,
   refusal.waiting_ = said.waiting;
   refusal.oldest_held_ = Nanos{said.oldest_ns};
   refusal.waited_ = Nanos{waited_ns};
+  if (said.reason == Reason::Full && said.max_wait_ns == 0) refusal.cut_wait_ = asked_wait;
   refusal.retry_after_ =
       said.retry_after_ns < 0 ? kNever : Nanos{std::max<std::int64_t>(1, said.retry_after_ns)};
   if (said.reason != Reason::Degraded) return;
@@ -149,7 +150,7 @@ BulkheadSpot* Bulkhead::find(const PlaceAsk& ask, Placed& out) noexcept {
     if (detail::enter_asked(*record_, ask, told, held, found)) {
       out.granted_ = told.allowed();
       if (out.granted_) EnterParts::fill(out.place_, held);
-      else EnterParts::fill(out.refuse(), *record_, told);
+      else EnterParts::fill(out.refusal_.make(), *record_, told, detail::wait_asked(ask.max_wait));
       out.degraded_ = !out.granted_ && out.refusal().reason() == Reason::Degraded;
       return nullptr;
     }
@@ -159,17 +160,18 @@ BulkheadSpot* Bulkhead::find(const PlaceAsk& ask, Placed& out) noexcept {
   if (out.degraded_ && counts) record_->link->count_degraded();
   if (found.spot != nullptr) return found.spot;
   out.granted_ = detail::grants_nowhere(record_->link, found.why);
-  EnterParts::nowhere(out.refuse(), *record_, found.why);
+  EnterParts::nowhere(out.refusal_.make(), *record_, found.why);
   return nullptr;
 }
 
 void Bulkhead::answer(BulkheadSpot& spot, std::uint64_t ref, const shm::BulkheadEntry& entry,
-                      Nanos waited, Placed& out) noexcept {
+                      const Waited& waited, Placed& out) noexcept {
   out.granted_ = entry.granted;
   if (entry.granted) [[likely]] return EnterParts::fill(out.place_, spot, ref, entry.place);
-  EnterParts::fill(out.refuse(), *record_, &spot, entry, waited.count());
+  EnterParts::fill(out.refusal_.make(), *record_, &spot, entry, waited.in_line.count(),
+                   waited.asked);
   // One too many, given back while the memory was superseded.
-  if (entry.place.cell_value != 0) detail::leave_in_successor(spot, entry.place);
+  if (entry.place.cell_value != 0) detail::leave_in_successor(spot, ref, entry.place);
   out.degraded_ = entry.reason == Reason::Degraded;
 }
 
@@ -188,7 +190,7 @@ Placed Bulkhead::watched(const PlaceAsk& ask) noexcept {
   if (forced) {
     out.granted_ = reason == Reason::Allowed;
     out.degraded_ = reason == Reason::Degraded;
-    BulkheadRefusal& refusal = out.refuse();
+    BulkheadRefusal& refusal = out.refusal_.make();
     if (!out.granted_) EnterParts::nowhere(refusal, *record_, Nowhere::Absent);
     refusal.reason_ = reason;
     refusal.retry_after_ = wait;
@@ -214,17 +216,6 @@ inline Placed::Placed(BulkheadSpot* spot, std::uint64_t ref, std::uint64_t life,
   place_.held_ = true;
 }
 
-const BulkheadRefusal& Placed::none() noexcept {
-  static const BulkheadRefusal nothing;
-  return nothing;
-}
-
-BulkheadRefusal& Placed::refuse() noexcept {
-  if (!refused_) std::construct_at(&refusal_);
-  refused_ = true;
-  return refusal_;
-}
-
 Placed Bulkhead::take() noexcept {
   BulkheadSpot* const spot = record_->at.load(std::memory_order_acquire);
   // What is kept may be of these rules already, and of a ref of before them.
@@ -243,7 +234,7 @@ Placed Bulkhead::take() noexcept {
                                          shm::QuickPlace taken) noexcept {
   Placed out;
   answer(spot, ref, shm::entry_of(*spot.view, BulkheadSpot::unpacked(ref), spot.leaver(ref), taken,
-                                  shm::QuickTake::Unsure), Nanos{0}, out);
+                                  shm::QuickTake::Unsure), {}, out);
   return out;
 }
 
@@ -255,7 +246,7 @@ Placed Bulkhead::take() noexcept {
   // relaxed: a number that carries its whole meaning.
   const std::uint64_t ref = spot->ref.load(std::memory_order_relaxed);
   const auto said = shm::enter_bulkhead(*spot->view, BulkheadSpot::unpacked(ref), holder);
-  answer(*spot, ref, said, Nanos{0}, out);
+  answer(*spot, ref, said, {}, out);
   return out;
 }
 
@@ -296,7 +287,8 @@ Placed Bulkhead::wait_once(const PlaceAsk& ask) noexcept {
   answered.bulkhead.granted = answered.granted();
   if (!answered.granted()) answered.bulkhead.place = answered.owed.place;
   answered.bulkhead.reason = answered.reason;
-  answer(*spot, ref, answered.bulkhead, Nanos{answered.waited_ns}, out);
+  answer(*spot, ref, answered.bulkhead,
+         {Nanos{answered.waited_ns}, detail::wait_asked(ask.max_wait)}, out);
   return out;
 }
 

@@ -2,6 +2,7 @@
 // EnterParts: how the library reads and fills the public classes of breakers, bulkheads and
 // admissions in one step. The friend of all of them. Thread safety: as the classes.
 #pragma once
+#include <algorithm>
 #include <optional>
 
 #include <cutwater/client.hpp>
@@ -36,13 +37,13 @@ struct EnterParts {
                    const shm::BreakerEntry& said) noexcept;
   static void fill(BulkheadRefusal& refusal, const BulkheadRecord& record,
                    const BulkheadSpot* spot, const shm::BulkheadEntry& said,
-                   std::int64_t waited_ns) noexcept;
+                   std::int64_t waited_ns, Nanos asked_wait) noexcept;
   static void fill(Admission& admission, const PreparedLimits& list,
                    const shm::AdmitAnswer& answer) noexcept;
   /// Over the socket: a place whose cell_value_ is an AskedCall; and what was told.
   static void fill(Place& place, client::AskedCall* held) noexcept;
   static void fill(BulkheadRefusal& refusal, const BulkheadRecord& record,
-                   const wire::Admission& told) noexcept;
+                   const wire::Admission& told, Nanos asked_wait) noexcept;
   static void leave_asked(Place& place) noexcept;
   static void fill(Call& call, client::AskedCall* held, const wire::Admission& told) noexcept;
   static void fill(BreakerRefusal& refusal, const BreakerRecord& record,
@@ -74,6 +75,10 @@ struct EnterParts {
 /// answer and `held` its ticket, nullptr when nothing is held. False: `found` answers instead.
 bool enter_asked(BulkheadRecord& record, const PlaceAsk& ask, wire::Admission& told,
                  client::AskedCall*& held, Found<BulkheadSpot>& found) noexcept;
+/// The wait a caller asked for in so many words; 0 = none.
+inline Nanos wait_asked(const std::optional<Nanos>& max_wait) noexcept {
+  return std::max(max_wait.value_or(Nanos{0}), Nanos{0});
+}
 /// How much longer than a usual ask one may take that may stand in line.
 Nanos patience_of(const PlaceAsk& ask) noexcept;
 /// RESOLVE of a bulkhead: how it stands.

@@ -44,8 +44,8 @@ std::string explain_closed(const BreakerNumbers& n, const BreakerStory& s) {
   }
   if (n.consecutive != 0) {
     const std::uint32_t left = w.run < n.consecutive ? n.consecutive - w.run : 0;
-    add(text, opens + number(n.consecutive) + " failures in a row, " + number(left) +
-                  " to go");
+    add(text, opens + number(n.consecutive) + (n.consecutive == 1 ? " failure" : " failures") +
+                  " in a row, " + number(left) + " to go");
   }
   if (s.ramping) {
     add(text, "lets " + number(ramp_share(n, s.deadline_ns, s.now_ns)) + " % through for " +
@@ -132,7 +132,8 @@ std::string cause_text(const BreakerNumbers& n, const BreakerStory& s) {
     case BreakerReason::SlowRate:
       return known ? "slow calls " + rate + " of " + calls(s.trip_calls) : "slow calls";
     case BreakerReason::FailureCount: return number(n.failure_count) + " failures";
-    case BreakerReason::Consecutive: return number(n.consecutive) + " failures in a row";
+    case BreakerReason::Consecutive:
+      return number(n.consecutive) + (n.consecutive == 1 ? " failure" : " failures") + " in a row";
     case BreakerReason::Hint: return "asked for by the dependency";
     case BreakerReason::ProbeFailed: return "a probe failed";
     case BreakerReason::HalfOpenWaitOver: return "the probes took too long";

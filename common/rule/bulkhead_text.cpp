@@ -28,6 +28,10 @@ std::string refusal_text(const BulkheadStory& s, std::int64_t retry_after_ns) {
   if (s.waited_ns > 0) text += " after " + duration_text(s.waited_ns) + " in line";
   if (s.limit != 0 || s.in_use != 0) text += ": " + use_text(s);
   if (s.limit == 0) return text;
+  if (s.cut_wait_ns > 0) {
+    text += "; nobody may wait for one: its max-wait-duration is 0, and the " +
+            wait_text(s.cut_wait_ns) + " asked for do not change that";
+  }
   if (s.expired) return text + "; give the call more time, or try again later";
   if (retry_after_ns < 0) return text + "; only a change of its settings helps";
   return text + "; retry after about " + wait_text(retry_after_ns);

@@ -60,7 +60,9 @@ inline constexpr std::uint16_t kAnswerHint = 64;           ///< retry_after is n
 inline constexpr std::uint16_t kAnswerProcess = 128;       ///< refused for this process only
 inline constexpr std::uint16_t kAnswerCluster = 256;       ///< refused by the cluster's opinion
 inline constexpr std::uint16_t kAnswerHolds = 512;         ///< the ticket holds a cell
-inline constexpr std::uint16_t kKnownAnswerFlags = 1023;
+/// Refused by a bulkhead that lets nobody wait: its max-wait-duration is 0.
+inline constexpr std::uint16_t kAnswerNoLine = 1024;
+inline constexpr std::uint16_t kKnownAnswerFlags = 2047;
 
 // ---- RESOLVE ------------------------------------------------------------------------------------
 

@@ -36,7 +36,8 @@ constexpr auto kAdmission = [](auto& in, auto& a) {
   in.number("waiting", a.waiting);
   in.number("since_ns", a.since_ns);
   in.told("why", a.why, kMaxErrorText);
-  const bool apart = !a.place_ticket.empty();
+  const bool shared = !a.pattern.empty();
+  const bool apart = shared || !a.place_ticket.empty();
   const bool each = apart || !a.each.empty();
   const bool timed = each || a.clock_ns != 0;
   const bool waited = timed || a.waited_ns != 0;
@@ -49,6 +50,7 @@ constexpr auto kAdmission = [](auto& in, auto& a) {
     });
   }
   if (in.more(apart)) in.binary("place_ticket", a.place_ticket, kMaxTicket);
+  if (in.more(shared)) in.told("pattern", a.pattern, kMaxErrorText);
 };
 
 constexpr auto kEnterAnswer = [](auto& io, auto& m) {

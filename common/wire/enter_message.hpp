@@ -68,6 +68,8 @@ struct Admission {
   std::uint64_t clock_ns = 0;        ///< as in DecisionAnswer
   std::vector<DecisionAnswer> each;  ///< where limits decided: what each item says
   std::string place_ticket;          ///< Enter::apart: of the place, which holds it; else empty
+  /// The pattern whose own breaker refused, for a name beyond its max-instances; else empty.
+  std::string pattern;
   std::string text;                  ///< item errors only
 
   bool allowed() const noexcept { return reason == kReasonAllowed; }

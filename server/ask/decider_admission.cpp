@@ -208,6 +208,9 @@ void Decider::tell_refusal(const WaitingEnter& entering) {
       out.places = met_.bulkhead.limit;
       out.waiting = met_.bulkhead.waiting;
       out.oldest_ns = wire_ns(met_.bulkhead.oldest_ns);
+      if (met_.reason == Reason::Full && met_.bulkhead.max_wait_ns == 0) {
+        out.flags |= wire::kAnswerNoLine;
+      }
       [[fallthrough]];
     case shm::EnterPart::None:
       if (met_.hint) out.flags |= wire::kAnswerHint;

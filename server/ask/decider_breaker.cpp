@@ -140,6 +140,8 @@ void Decider::refuse_breaker(shm::BreakerRef ref, const shm::BreakerEntry& entry
     out.since_ns = wire_ns(entry.now_ns - info.since_ns);
   }
   out.why = rule::cause_text(info.numbers, shm::story_of(info));
+  const bool shared = info.kind == shm::kPatternEntry;
+  if (shared && entry.scope != shm::RefusalScope::Process) out.pattern = info.name;
 }
 
 /// For CANCEL: behind the receipts of the items, where REFUND does not reach.

@@ -354,5 +354,39 @@ TEST_F(DaemonPlace, AThousandBadFramesHarmNobodyElse) {
   EXPECT_TRUE(daemon->running());
 }
 
+/// Stopped in line until its wait and its patience are over; the daemon answered meanwhile.
+TEST_F(DaemonPlace, AWaiterThatWasStoppedIsToldWhatHappenedMeanwhile) {
+  start();
+  auto near = mapping();
+  Bulkhead gate = gate_of(near);
+  auto held = gate.try_enter();
+  ASSERT_TRUE(held);
+  int told[2];
+  ASSERT_EQ(pipe(told), 0);
+  const pid_t waiter = fork();
+  if (waiter == 0) {
+    alarm(60);
+    ClientOptions options = quiet();
+    options.ask_timeout = 100ms;
+    auto client = Client::open(place.address() + "?ask", options).value();
+    const std::string text = gate_of(client).enter({.max_wait = 300ms}).refusal().text();
+    _exit(write(told[1], text.data(), text.size()) > 0 ? 0 : 1);
+  }
+  close(told[1]);
+  EXPECT_TRUE(eventually([&] { return gate.use().waiting == 1; }));
+  kill(waiter, SIGSTOP);
+  const auto stopped = std::chrono::steady_clock::now();
+  EXPECT_TRUE(eventually([&] { return gate.use().waiting == 0; }));
+  EXPECT_TRUE(eventually([&] { return std::chrono::steady_clock::now() - stopped > 500ms; }));
+  kill(waiter, SIGCONT);
+
+  char text[512] = {};
+  EXPECT_GT(read(told[0], text, sizeof text - 1), 0);
+  waitpid(waiter, nullptr, 0);
+  EXPECT_NE(std::string_view(text).find("bulkhead 'gate' is full after "), std::string_view::npos)
+      << text;
+  close(told[0]);
+}
+
 }  // namespace
 }  // namespace cutwater::test

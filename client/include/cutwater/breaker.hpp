@@ -44,6 +44,7 @@
 #include <cutwater/export.hpp>
 #include <cutwater/outcome.hpp>
 #include <cutwater/ran.hpp>
+#include <cutwater/refusal_room.hpp>
 #include <cutwater/result.hpp>
 #include <cutwater/units.hpp>
 
@@ -66,7 +67,7 @@ CUTWATER_EXPORT std::string_view name_of(BreakerStatus state) noexcept;
 /// Why a call was not admitted, and when to come back.
 class CUTWATER_EXPORT BreakerRefusal {
  public:
-  BreakerRefusal() noexcept { why_[0] = 0; }
+  BreakerRefusal() noexcept { why_[0] = why_[1] = 0; }
 
   /// Open, Probing (half-open and every probe is out, or a ramp), Degraded (no mapped memory, or
   /// the breaker is gone; text() says which and what to do).
@@ -96,9 +97,10 @@ class CUTWATER_EXPORT BreakerRefusal {
   const detail::BreakerRecord* record_ = nullptr;
   const detail::BreakerPlace* place_ = nullptr;
   // Told over the socket: now_ns_ is the age of the state, < 0 unknown, and this what brought it
-  // there, with a 0 behind it; the bytes behind that are nobody's.
+  // there, with a 0 behind it, then the pattern whose own breaker refused, or "", with another 0;
+  // the bytes behind that are nobody's.
   bool told_ = false;
-  char why_[94];
+  char why_[159];
 };
 
 /// One admitted attempt. Moves, is never copied; a moved-from Call is empty: used().
@@ -167,9 +169,8 @@ class CUTWATER_EXPORT Entered {
   Entered& operator=(Entered&& other) noexcept {
     granted_ = other.granted_;
     degraded_ = other.degraded_;
-    refused_ = other.refused_;
     call_ = std::move(other.call_);
-    if (refused_) refusal_ = other.refusal_;
+    refusal_ = other.refusal_;
     return *this;
   }
   ~Entered() = default;
@@ -181,23 +182,19 @@ class CUTWATER_EXPORT Entered {
   Call& operator*() noexcept { return call_; }
   Call&& take() noexcept { return std::move(call_); }
   /// Of a refused one; of a granted one it means nothing.
-  const BreakerRefusal& refusal() const noexcept { return refused_ ? refusal_ : none(); }
+  const BreakerRefusal& refusal() const noexcept { return refusal_.get(); }
 
  private:
   friend class Breaker;
   friend struct detail::AskedBreaker;
   friend struct detail::EnterParts;
-  static const BreakerRefusal& none() noexcept;
   /// Granted by a closed breaker.
   Entered(detail::BreakerPlace* place, std::uint64_t ref, std::uint64_t life, std::uint32_t epoch,
           int exceptions, std::int64_t start_ns) noexcept;
   bool granted_ = false;
   bool degraded_ = false;
-  bool refused_ = false;             // there is a refusal_: most calls are granted without one
   Call call_;
-  union {
-    BreakerRefusal refusal_;
-  };
+  detail::RefusalRoom<BreakerRefusal> refusal_;
 };
 
 class CUTWATER_EXPORT Breaker {

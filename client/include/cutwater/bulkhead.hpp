@@ -49,6 +49,7 @@
 #include <cutwater/export.hpp>
 #include <cutwater/outcome.hpp>
 #include <cutwater/ran.hpp>
+#include <cutwater/refusal_room.hpp>
 #include <cutwater/units.hpp>
 
 namespace cutwater {
@@ -79,6 +80,8 @@ class CUTWATER_EXPORT BulkheadRefusal {
   Nanos oldest_held() const noexcept { return oldest_held_; }
   /// How long it had waited in line before it was refused; 0: it never was in line.
   Nanos waited() const noexcept { return waited_; }
+  /// The wait that was asked for, where `max-wait-duration: 0` lets nobody wait; else 0.
+  Nanos cut_wait() const noexcept { return cut_wait_; }
   /// The median holding time of late, 1 s when unknown: always a hint, never 0.
   Nanos retry_after() const noexcept { return retry_after_; }
   bool is_hint() const noexcept { return true; }
@@ -97,6 +100,7 @@ class CUTWATER_EXPORT BulkheadRefusal {
   std::uint32_t waiting_ = 0;
   Nanos oldest_held_{0};
   Nanos waited_{0};
+  Nanos cut_wait_{0};
   Nanos retry_after_{1};
   const detail::BulkheadRecord* record_ = nullptr;
 };
@@ -141,9 +145,8 @@ class CUTWATER_EXPORT Placed {
   Placed& operator=(Placed&& other) noexcept {
     granted_ = other.granted_;
     degraded_ = other.degraded_;
-    refused_ = other.refused_;
     place_ = std::move(other.place_);
-    if (refused_) refusal_ = other.refusal_;
+    refusal_ = other.refusal_;
     return *this;
   }
   ~Placed() = default;
@@ -156,28 +159,23 @@ class CUTWATER_EXPORT Placed {
   Place& operator*() noexcept { return place_; }
   Place&& take() noexcept { return std::move(place_); }
   /// Of a refused one; of a granted one it means nothing.
-  const BulkheadRefusal& refusal() const noexcept { return refused_ ? refusal_ : none(); }
+  const BulkheadRefusal& refusal() const noexcept { return refusal_.get(); }
 
  private:
   friend class Bulkhead;
-  static const BulkheadRefusal& none() noexcept;
-  BulkheadRefusal& refuse() noexcept;
   /// A place just taken.
   Placed(detail::BulkheadSpot* spot, std::uint64_t ref, std::uint64_t life,
          const shm::QuickPlace& taken) noexcept;
   bool granted_ = false;
   bool degraded_ = false;
-  bool refused_ = false;             // there is a refusal_: most are granted without one
   Place place_;
-  union {
-    BulkheadRefusal refusal_;
-  };
+  detail::RefusalRoom<BulkheadRefusal> refusal_;
 };
 
 /// How enter() may wait.
 struct PlaceAsk {
-  /// Longest time in line; nothing: the bulkhead's `max-wait-duration`, which bounds it always. 0
-  /// or less: as try_enter().
+  /// Longest time in line; nothing: the bulkhead's `max-wait-duration`, which bounds it always (0,
+  /// its default, lets nobody wait, and a refusal says so). 0 or less: as try_enter().
   std::optional<Nanos> max_wait{};
   /// How long from now the call makes sense at all; 0 = no end. Passed in line: Reason::Expired.
   Nanos deadline{0};
@@ -238,9 +236,10 @@ class CUTWATER_EXPORT Bulkhead {
   Placed take_slowly() noexcept;
   Placed judge(detail::BulkheadSpot& spot, std::uint64_t ref, shm::QuickPlace taken) noexcept;
   Placed watched(const PlaceAsk& ask) noexcept;
+  struct Waited { Nanos in_line{0}, asked{0}; };
   /// `ref`: of what was asked at that spot.
   void answer(detail::BulkheadSpot& spot, std::uint64_t ref, const shm::BulkheadEntry& entry,
-              Nanos waited, Placed& out) noexcept;
+              const Waited& waited, Placed& out) noexcept;
 
   detail::BulkheadRecord* record_;
 };

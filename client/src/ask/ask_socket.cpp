@@ -28,6 +28,10 @@ constexpr std::size_t kReadBytes = std::size_t{64} << 10;
 /// Times a connection is made again that is cut during its greeting.
 constexpr int kAttempts = 3;
 constexpr std::int64_t kMilli = 1'000'000;
+/// Reads of a late caller, of 64 KiB or more each: what others were told lies there too.
+constexpr int kMostReads = 16;
+/// Who comes so late to its deadline was not only slow.
+constexpr std::int64_t kStoppedNs = 20 * kMilli;
 constexpr std::int64_t kSilenceFirstNs = 100 * kMilli;
 constexpr std::int64_t kSilenceMostNs = 1000 * kMilli;
 
@@ -85,6 +89,8 @@ void AskSocket::ask(Call& call, std::int64_t deadline_ns) noexcept {
       sleep(lock, call, deadline_ns);
     }
     if (call.end != AskEnd::Pending || boottime_ns() < deadline_ns) continue;
+    read_what_came(lock, call, deadline_ns);
+    if (call.end != AskEnd::Pending) break;
     give_up(call);
     late_.fetch_add(1, std::memory_order_relaxed);
     if (heard_ == heard_before && up_.load(std::memory_order_relaxed)) {
@@ -93,6 +99,23 @@ void AskSocket::ask(Call& call, std::int64_t deadline_ns) noexcept {
     }
   }
   if (!reading_) wake_reader();
+}
+
+/// Behind the deadline. A process that was stopped, or got no turn, has its answer lying there: it
+/// came in time, and it is what happened. Another thread that reads was stopped as well, and gets
+/// one turn.
+void AskSocket::read_what_came(Lock& lock, Call& call, std::int64_t deadline_ns) {
+  if (reading_) {
+    const std::int64_t now = boottime_ns();
+    if (now - deadline_ns >= kStoppedNs) sleep(lock, call, now + kStoppedNs);
+    return;
+  }
+  std::uint64_t before = heard_ + 1;
+  for (int i = 0; i < kMostReads && call.end == AskEnd::Pending && before != heard_; ++i) {
+    if (reading_ || cut_ || session_.is_broken() || session_.drained()) return;
+    before = heard_;
+    read_for_all(lock, deadline_ns);
+  }
 }
 
 bool AskSocket::post(std::unique_ptr<Posted>& posted, std::uint32_t session) noexcept {
@@ -362,37 +385,6 @@ void AskSocket::close() noexcept {
 void AskSocket::abandon() noexcept {
   const int fd = fd_.exchange(-1, std::memory_order_relaxed);
   if (fd >= 0) ::close(fd);
-}
-
-// ---- frames -------------------------------------------------------------------------------------
-
-std::string* AskSocket::take_frame() noexcept {
-  for (auto& kept : frames_) {
-    // acquire: pairs with the release in give_frame(), so what was last written there is seen.
-    if (std::string* const frame = kept.exchange(nullptr, std::memory_order_acquire)) {
-      frame->resize(wire::kHeaderSize);
-      return frame;
-    }
-  }
-  try {
-    auto frame = std::make_unique<std::string>();
-    frame->reserve(512);
-    frame->resize(wire::kHeaderSize);
-    return frame.release();
-  } catch (const std::bad_alloc&) {
-    return nullptr;
-  }
-}
-
-void AskSocket::give_frame(std::string* frame) noexcept {
-  for (auto& kept : frames_) {
-    std::string* empty = nullptr;
-    if (kept.compare_exchange_strong(empty, frame, std::memory_order_release,
-                                     std::memory_order_relaxed)) {
-      return;
-    }
-  }
-  delete frame;
 }
 
 }  // namespace cutwater::client

@@ -103,6 +103,7 @@ class AskSocket {
   void take_over(Connection link, const Greeting& greeting, bool resumed);
   bool may_try(Call& call, std::int64_t now_ns);
   void give_up(Call& call);
+  void read_what_came(Lock& lock, Call& call, std::int64_t deadline_ns);
   void put_in_line(std::unique_ptr<Posted> posted);
   void flush();
   void hand_out() noexcept;

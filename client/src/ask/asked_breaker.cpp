@@ -64,13 +64,14 @@ bool AskedBreaker::enter(BreakerRecord& record, Nanos deadline, Entered& out,
   const wire::Admission& a = told.admission;
   out.granted_ = a.allowed();
   if (out.granted_) {
-    out.refusal_.record_ = &record;
+    out.refusal_.make().record_ = &record;
     const bool holds = (a.flags & wire::kAnswerHolds) != 0;
     EnterParts::fill(out.call_, link.asked_calls().add(&record, a.ticket, told.session, holds), a);
     return true;
   }
-  EnterParts::fill(out.refusal_, record, a);
-  out.degraded_ = out.refusal_.reason_ == Reason::Degraded;   // gone since it was asked for
+  BreakerRefusal& refusal = out.refusal_.make();
+  EnterParts::fill(refusal, record, a);
+  out.degraded_ = refusal.reason_ == Reason::Degraded;   // gone since it was asked for
   return true;
 }
 
@@ -98,7 +99,11 @@ void EnterParts::fill(BreakerRefusal& refusal, const BreakerRecord& record,
   refusal.process_ = (told.flags & wire::kAnswerProcess) != 0;
   refusal.now_ns_ = told.since_ns == wire::kNever ? -1 : told_ns(told.since_ns);
   refusal.retry_after_ = Nanos{told_ns(told.retry_after_ns)};
-  refusal.why_[told.why.copy(refusal.why_, sizeof refusal.why_ - 1)] = 0;
+  // A name is 63 bytes at most, and both have their 0.
+  char* const why = refusal.why_;
+  const std::size_t end = told.why.copy(why, sizeof refusal.why_ - 66);
+  why[end] = 0;
+  why[end + 1 + told.pattern.copy(why + end + 1, 63)] = 0;
 }
 
 std::optional<AskedBreaker::Looked> AskedBreaker::look(BreakerRecord& record,

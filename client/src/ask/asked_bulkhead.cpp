@@ -69,7 +69,7 @@ void EnterParts::fill(Place& place, client::AskedCall* held) noexcept {
 }
 
 void EnterParts::fill(BulkheadRefusal& refusal, const BulkheadRecord& record,
-                      const wire::Admission& told) noexcept {
+                      const wire::Admission& told, Nanos asked_wait) noexcept {
   refusal.record_ = &record;
   refusal.reason_ = told.is_error() ? Reason::Degraded : static_cast<Reason>(told.reason);
   refusal.nowhere_ = static_cast<std::uint8_t>(Nowhere::Gone);
@@ -78,6 +78,7 @@ void EnterParts::fill(BulkheadRefusal& refusal, const BulkheadRecord& record,
   refusal.waiting_ = told.waiting;
   refusal.oldest_held_ = Nanos{told_ns(told.oldest_ns)};
   refusal.waited_ = Nanos{told_ns(told.waited_ns)};
+  if ((told.flags & wire::kAnswerNoLine) != 0) refusal.cut_wait_ = asked_wait;
   const Nanos wait{told_ns(told.retry_after_ns)};
   refusal.retry_after_ =
       refusal.reason_ == Reason::Degraded ? Nanos{retry_nowhere_ns(record.link)}

@@ -102,7 +102,7 @@ void EnterParts::fill(Entry& out, const EnterAsk& ask, DaemonLink& link, const M
   if (a.part == wire::Part::Breaker && ask.breaker != nullptr) {
     fill(out.breaker_refusal_, record(*ask.breaker), a);
   } else if (a.part == wire::Part::Bulkhead && ask.bulkhead != nullptr) {
-    fill(out.bulkhead_refusal_, record(*ask.bulkhead), a);
+    fill(out.bulkhead_refusal_, record(*ask.bulkhead), a, wait_asked(ask.max_wait));
   }
   if (!a.allowed()) return;
   client::AskedCalls& calls = link.asked_calls();

@@ -43,7 +43,7 @@ TEST(GoldenAsking, AcquireWithEverything) {
   DecisionAnswer full = decision(0, kNever, 0, 1ULL << 32);
   full.wait_ns = 300;
   full.window = 5;
-  full.flags = kKnownAnswerFlags;
+  full.flags = 1023;   // those there were when its bytes were written
   full.would = 1;
   DecisionAnswer never = decision(2, 0, kNever, 65536);
   never.window = 255;
@@ -143,6 +143,14 @@ TEST(GoldenAsking, Enter) {
   granted.waited_ns = 300;
   granted.place_ticket = sequence(0, 48);
   both_ways("enter_answer_apart", 14, EnterAnswer{granted});
+  Admission shared;
+  shared.reason = 5;
+  shared.part = Part::Breaker;
+  shared.flags = kAnswerNoLine;
+  shared.state = BreakerWord::Open;
+  shared.why = "by hand";
+  shared.pattern = "bank-*";
+  both_ways("enter_answer_shared", 14, EnterAnswer{shared});
   both_ways("enter_answer", 13, EnterAnswer{open});
   both_ways("enter_answer_all", 14, EnterAnswer{all});
   both_ways("enter_answer_error", 14,
@@ -234,17 +242,19 @@ TEST(GoldenAsking, AnUnknownTailOfAnElementIsIgnored) {
   whole.admission.clock_ns = 7;
   whole.admission.each.resize(1);
   whole.admission.place_ticket = "p";
+  whole.admission.pattern = "own-*";
   for (const int number : {5, 6, 7}) admission.push_back(number);
   admission.push_back(Value::array({Value::array({0, 0, 0, 0, 0, 0, 0})}));
   admission.push_back(Value::binary("p"));
+  admission.push_back("own-*");
   admission.push_back(1);                // a tail of a newer daemon
   EXPECT_EQ(*decode<EnterAnswer>(encode_value(root).value()), whole);
 }
 
 TEST(Asking, UnknownBitsOfAnAnswerAreDroppedAndUnknownReasonsRefuse) {
   const auto answer = decode<AcquireAnswer>(
-      from_hex("91 92 97 2a 00 00 00 00 00 cd fc 01 98 00 00 00 00 00 00 "
-               "cf ff ff ff ff ff ff fc 04 cc 63"));
+      from_hex("91 92 97 2a 00 00 00 00 00 cd f8 01 98 00 00 00 00 00 00 "
+               "cf ff ff ff ff ff ff f8 04 cc 63"));
   ASSERT_TRUE(answer.ok()) << answer.fault().text;
 
   EXPECT_EQ(answer->decisions[0].reason, 42);

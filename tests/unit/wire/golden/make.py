@@ -56,6 +56,8 @@ FILES = {
     "enter_apart": (ENTER, 14, [0, MAX, [], "gate", "fraudCheck", 2 * 10**9, True]),
     "enter_answer_apart": (ENTER | ANSWER, 14, [[0, 0, 0, 0, 0, 0, 0, 0, 512, 1, 7, b"call", MAX, 0, 0, 0, 0, "", 0, 300, 0,
                                                  [], seq(0, 48)]]),
+    "enter_answer_shared": (ENTER | ANSWER, 14, [[5, 3, 0, 0, 0, 0, 0, 0, 1024, 2, 0, b"", MAX, 0, 0, 0, 0, "by hand", 0, 0, 0,
+                                                  [], b"", "bank-*"]]),
     "enter_answer_error": (ENTER | ANSWER, 14, [[66, "identity edge.1 may not use `tenant`"]]),
     "outcome": (OUTCOME, 15, [[[seq(0, 48), 0], [b"t", 1, 10**6], [b"", 4, MAX, MAX], [b"u", 2, 0, 0, "timeout"]]]),
     "outcome_all": (OUTCOME, 15, [[[b"v", 1, MAX, 0, "http-503", 2 * 10**9],
