@@ -181,7 +181,8 @@ TEST(ConfigCheck, SaysWhatBreakersAndBulkheadsNeedAndWhatDoesNotFit) {
       {DaemonProcess::program(), "--check-config", "--config", place.config()});
   EXPECT_EQ(daemon.code, 4);
   EXPECT_TRUE(has(daemon.out, "set capacity.breaker-memory to at least")) << daemon.out;
-  place.write_config("bulkheads: { a: { max-concurrent-calls: 4096 }, b: {} }\n");
+  place.write_config("capacity: { bulkhead-cells: 4096 }\n"
+                     "bulkheads: { a: { max-concurrent-calls: 4096 }, b: {} }\n");
   const ProgramRun places = run_tool({"config", "check", place.config()});
   EXPECT_EQ(places.code, 4);
   EXPECT_TRUE(has(places.out, "set capacity.bulkhead-cells to at least 4121")) << places.out;
