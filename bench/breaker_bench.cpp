@@ -5,6 +5,8 @@
 //
 // A Call that is dropped without a word is a call cancelled, which counts. The first line of L6 is
 // about entering alone, so its Calls are made in a ring and never ended.
+// L6f, L6s, L6t, L6u: the long ways, reported only: an outcome that is judged (a failure, a
+// slow call), a window over time, and both. Their breakers cannot open, so all calls are granted.
 #include <cutwater/client.hpp>
 
 #include <pthread.h>
@@ -34,6 +36,13 @@ const char kYaml[] =
     "  plain:    { sliding-window-type: COUNT_BASED, sliding-window-size: 100,\n"
     "              slow-call-rate-threshold: off }\n"
     "  timed:    { sliding-window-type: COUNT_BASED, sliding-window-size: 100,\n"
+    "              slow-call-rate-threshold: 100, slow-call-duration-threshold: 60s }\n"
+    "  failing:  { sliding-window-type: COUNT_BASED, sliding-window-size: 100,\n"
+    "              failure-rate-threshold: off, slow-call-rate-threshold: off,\n"
+    "              failure-count-threshold: 65535, half-open-decision: all-succeed }\n"
+    "  slow:     { sliding-window-type: COUNT_BASED, sliding-window-size: 100,\n"
+    "              slow-call-rate-threshold: 100, slow-call-duration-threshold: 1ms }\n"
+    "  by-time:  { failure-rate-threshold: off, consecutive-failures: off,\n"
     "              slow-call-rate-threshold: 100, slow-call-duration-threshold: 60s }\n"
     "bulkheads:\n"
     "  places:   { max-concurrent-calls: 10, max-wait-duration: 0 }\n";
@@ -83,6 +92,9 @@ struct Setup {
         client(Client::in_memory(kYaml).value()),
         breaker(client.breaker("plain").value()),
         timed(client.breaker("timed").value()),
+        failing(client.breaker("failing").value()),
+        slow(client.breaker("slow").value()),
+        by_time(client.breaker("by-time").value()),
         gate(client.bulkhead("places").value()) {}
 
   /// try_enter() without what its end costs.
@@ -101,12 +113,28 @@ struct Setup {
     entered->succeeded();
     return true;
   }
+  static bool failed(Breaker& of) noexcept {
+    Entered entered = of.try_enter();
+    if (!entered) return false;
+    entered->failed("timeout", std::chrono::milliseconds{1});
+    return true;
+  }
+  static bool succeeded(Breaker& of, Nanos took) noexcept {
+    Entered entered = of.try_enter();
+    if (!entered) return false;
+    entered->succeeded(took);
+    return true;
+  }
+  /// Two of three, as all would open it.
+  bool slow_call(std::uint64_t i) noexcept {
+    return succeeded(slow, i % 3 == 0 ? Nanos{1000} : Nanos{2'000'000});
+  }
   bool place(std::uint64_t) noexcept { return gate.try_enter().granted(); }  // left at the end
 
   std::vector<std::uint32_t> order;
   GcraArray gcra;
   Client client;
-  Breaker breaker, timed;
+  Breaker breaker, timed, failing, slow, by_time;
   Bulkhead gate;
   SysvSemaphore semaphore;
   RobustMutex mutex;
@@ -136,11 +164,19 @@ std::vector<Figure> breaker_figures(const Plan& plan) {
       make_case("enter", kOperations, [s](std::uint64_t i) { return s->enter_only(i); }),
       make_case("enter, duration given", kOperations, [s](std::uint64_t i) { return s->given(i); }),
       make_case("enter, measured", kOperations, [s](std::uint64_t i) { return s->measured(i); }),
+      make_case("failure", kOperations, [s](std::uint64_t) { return s->failed(s->failing); }),
+      make_case("slow call", kOperations, [s](std::uint64_t i) { return s->slow_call(i); }),
+      make_case("TIME window", kOperations,
+                [s](std::uint64_t) { return s->succeeded(s->by_time, Nanos{1000}); }),
+      make_case("failure, TIME window", kOperations,
+                [s](std::uint64_t) { return s->failed(s->by_time); }),
       make_case("bulkhead", kOperations, [s](std::uint64_t i) { return s->place(i); }),
       make_case("SysV", kSlowOperations, [s](std::uint64_t) { return s->semaphore.pair(); }),
       make_case("robust", kOperations, [s](std::uint64_t) { return s->mutex.pair(); }),
   };
-  enum { kGcra, kEnter, kGiven, kMeasured, kPlace, kSysv, kRobust };
+  enum {
+    kGcra, kEnter, kGiven, kMeasured, kFailure, kSlow, kTime, kBoth, kPlace, kSysv, kRobust
+  };
   const std::vector<Times> t = Rounds(plan.rounds()).run(cases);
   const auto figure = [&](const char* id, const char* name, int of, int to, const char* to_name,
                           double must, double gate, bool at_least = false) {
@@ -165,6 +201,10 @@ std::vector<Figure> breaker_figures(const Plan& plan) {
       figure("L6", "breaker try_enter, closed", kEnter, kGcra, "gcra_array", 0.15, 0.17),
       figure("L6g", "and its outcome, duration given", kGiven, kGcra, "gcra_array", 1.2, 1.2),
       figure("L6m", "and its outcome, duration measured", kMeasured, kGcra, "gcra_array", 2.2, 2.7),
+      figure("L6f", "and a failure, duration given", kFailure, kGcra, "gcra_array", 0, 0),
+      figure("L6s", "and a slow call (2 of 3)", kSlow, kGcra, "gcra_array", 0, 0),
+      figure("L6t", "TIME window, a success, duration given", kTime, kGcra, "gcra_array", 0, 0),
+      figure("L6u", "TIME window, a failure, duration given", kBoth, kGcra, "gcra_array", 0, 0),
       figure("L7", "bulkhead enter and leave", kPlace, kGcra, "gcra_array", 0.9, 1.1),
       figure("L7s", "SysV semaphore pair, SEM_UNDO", kSysv, kPlace, "a bulkhead's", 12, 12, true),
       figure("L7r", "robust mutex pair (one caller only)", kRobust, kPlace, "a bulkhead's", 0, 0),
