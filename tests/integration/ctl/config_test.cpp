@@ -62,14 +62,13 @@ TEST(ConfigCheck, NamesEveryErrorWithItsPlaceAndRemedy) {
   EXPECT_EQ(parse(json.out)["errors"].size(), 6U);
 }
 
-TEST(ConfigCheck, APatternOfTwentyFitsTheDefaultCapacityAndOneOfSixtyFourDoesNot) {
+TEST(ConfigCheck, APatternAsItComesFitsAndOneBeyondAWrittenCapacityDoesNot) {
   ScratchPlace place;
-  const std::string bulkhead =
-      "bulkheads: { 'bank-*': {max-concurrent-calls: 5, max-instances: 20} }";
-
-  const ProgramRun fits =
-      check(place, "breakers: { 'bank-*': { max-instances: 20, idle: 1h } }\n" + bulkhead + "\n");
-  const ProgramRun beyond = check(place, "breakers: { 'bank-*': {} }\n");
+  const ProgramRun fits = check(place,
+                                "breakers: { 'bank-*': {}, fraud: {} }\n"
+                                "bulkheads: { 'bank-*': {}, fraud: {} }\n");
+  const ProgramRun beyond =
+      check(place, "capacity: { breakers: 64 }\nbreakers: { 'bank-*': {} }\n");
 
   EXPECT_EQ(fits.code, 0) << fits.out;
   EXPECT_EQ(beyond.code, 4) << beyond.out;
