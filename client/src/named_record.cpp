@@ -112,6 +112,8 @@ Found<typename Record::SpotType> find_spot(Record& record) noexcept {
   // acquire: pairs with the release in resolve().
   if (at->seen_current.load(std::memory_order_acquire) != at->view->current()) {
     at->resolve(record.name_view);
+    // As after a limit's refresh(): a program may use breakers or bulkheads alone.
+    if (record.link != nullptr) record.link->rules_changed(*at->view);
   }
   return {.spot = at->index() == shm::kNoLine ? nullptr : at};
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <functional>
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -136,15 +137,21 @@ TEST(Restart, AttachedProcessesDecideWhileTheDaemonIsStoppedOrGone) {
   EXPECT_EQ(limit.peek("k").remaining(), 97U);   // what a third one would leave
 }
 
-TEST(Restart, AMappedClientOffersItsRowToTheNextDaemon) {
+/// `use` makes what asks in the memory, once for each Client; that asks again after each restart.
+using Asks = std::function<bool()>;
+using Use = std::function<Asks(Client&)>;
+
+void expect_offers_its_row(const Use& use) {
   ScratchPlace place;
-  place.write_config("limits: { shared: { rate: 1/h, burst: 100 } }\n");
+  place.write_config("limits: { shared: { rate: 1/h, burst: 100 } }\n"
+                     "breakers: { fragile: {} }\n"
+                     "bulkheads: { narrow: { max-concurrent-calls: 3 } }\n");
   auto daemon = std::make_unique<DaemonProcess>(place);
   ASSERT_TRUE(daemon->ready());
   auto leaving = std::make_unique<Client>(Client::open(place.address()).value());
   const auto staying = Client::open(place.address()).value();   // maps the memory all the time
-  auto limit = leaving->limit("shared").value();
-  ASSERT_TRUE(limit.try_acquire("k").allowed());
+  const Asks asks = use(*leaving);
+  ASSERT_TRUE(asks());
   RawPeer looking(place.socket());
   const auto welcome = looking.greet(wire::Want::Map);
   ASSERT_TRUE(welcome);
@@ -166,13 +173,39 @@ TEST(Restart, AMappedClientOffersItsRowToTheNextDaemon) {
     daemon->kill(SIGKILL);
     daemon = std::make_unique<DaemonProcess>(place);
     ASSERT_TRUE(daemon->ready()) << daemon->log();
-    ASSERT_TRUE(limit.try_acquire("k").allowed());
+    ASSERT_TRUE(asks());
     EXPECT_EQ(rows(), 3) << "no row besides its own";
   }
 
   // Its goodbye reaches a daemon that it never attached to.
   leaving.reset();
   EXPECT_TRUE(eventually([&] { return rows() == 2; }));
+}
+
+TEST(Restart, AMappedClientOffersItsRowToTheNextDaemon) {
+  expect_offers_its_row([](Client& client) -> Asks {
+    return [limit = client.limit("shared").value()]() mutable {
+      return limit.try_acquire("k").allowed();
+    };
+  });
+}
+
+TEST(Restart, AMappedClientOfBreakersAloneOffersItsRowToo) {
+  expect_offers_its_row([](Client& client) -> Asks {
+    return [breaker = client.breaker("fragile").value()]() mutable {
+      auto call = breaker.try_enter();
+      if (call) call->succeeded();
+      return static_cast<bool>(call);
+    };
+  });
+}
+
+TEST(Restart, AMappedClientOfBulkheadsAloneOffersItsRowToo) {
+  expect_offers_its_row([](Client& client) -> Asks {
+    return [bulkhead = client.bulkhead("narrow").value()]() mutable {
+      return static_cast<bool>(bulkhead.try_enter());
+    };
+  });
 }
 
 }  // namespace
