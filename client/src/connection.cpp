@@ -34,13 +34,22 @@ constexpr std::size_t kControlFds = wire::kMaxDescriptors + 1;
 
 std::string message_of(int number) { return std::strerror(number); }
 
+/// Room for an entry of the user or group database; a longer one is told by its number.
+constexpr std::size_t kEntryBytes = 16 << 10;
+
 std::string user_name(uid_t uid) {
-  const passwd* const user = getpwuid(uid);
-  return user == nullptr ? "uid " + std::to_string(uid) : user->pw_name;
+  char buffer[kEntryBytes];
+  passwd entry{};
+  passwd* found = nullptr;
+  getpwuid_r(uid, &entry, buffer, sizeof buffer, &found);
+  return found == nullptr ? "uid " + std::to_string(uid) : found->pw_name;
 }
 
 std::string group_name(gid_t gid) {
-  const group* const found = getgrgid(gid);
+  char buffer[kEntryBytes];
+  group entry{};
+  group* found = nullptr;
+  getgrgid_r(gid, &entry, buffer, sizeof buffer, &found);
   return found == nullptr ? "gid " + std::to_string(gid) : found->gr_name;
 }
 
