@@ -297,12 +297,15 @@ AskEnd ask_clock(AskSocket& socket, std::int64_t& clock_ns, std::int64_t deadlin
 }
 
 void sleep_for_place(AskSocket& socket, Nanos starts_in, Nanos ask_timeout) noexcept {
-  if (!socket.stepped()) return sleep_until_boottime(boottime_ns() + starts_in.count());
+  const auto longest = std::min(starts_in.count(), static_cast<std::int64_t>(kLongest));
+  if (!socket.stepped()) return sleep_until_boottime(boottime_ns() + longest);
   std::int64_t now = 0, start = -1;
   for (;;) {
     const std::int64_t deadline = boottime_ns() + ask_timeout.count();
     if (ask_clock(socket, now, deadline) != AskEnd::Answered) return;
-    if (start < 0) start = now + starts_in.count();
+    // A reading of no clock there is would not fit the sum either.
+    now = std::clamp(now, std::int64_t{0}, static_cast<std::int64_t>(kLongest));
+    if (start < 0) start = now + longest;
     if (now >= start) return;
     sleep_until_boottime(boottime_ns() + kStepLookNs);
   }

@@ -65,7 +65,9 @@ AskEnd wait_over_socket(AskSocket& socket, LimitState& state, std::string_view k
   const bool answered = end == AskEnd::Answered;
   if (answered && !may_sleep && out.reason() == Reason::Limit) answer_line_full(out, out.data());
   if (answered && may_sleep && out.allowed() && out.starts_in() > Nanos{0}) {
-    client::sleep_for_place(socket, out.starts_in(), state.link->settings().ask_timeout);
+    // Never longer than was asked for, whatever the daemon answers.
+    client::sleep_for_place(socket, std::min(out.starts_in(), ask.max_wait),
+                            state.link->settings().ask_timeout);
   }
   if (may_sleep) end_waiting(state);
   return end;

@@ -299,6 +299,7 @@ wire::DecisionAnswer AskDaemon::decide(const std::string& limit, const wire::Ite
     return out;
   }
   if (write) spent += item.cost;
+  if (write) out.wait_ns = wait_ns;
   out.remaining = tokens - spent - (write ? 0 : item.cost);
   out.reset_after_ns = 3;
   return out;

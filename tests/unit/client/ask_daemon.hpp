@@ -40,6 +40,7 @@ class AskDaemon {
   std::atomic<bool> probes{false};               ///< what they grant holds a cell
   std::atomic<bool> silent{false};               ///< takes requests and answers none
   std::atomic<bool> resumes{true};               ///< false: every session is unknown
+  std::atomic<std::uint64_t> wait_ns{0};         ///< every charge begins so much later
   std::atomic<int> busy{0};                      ///< so many requests are answered BUSY
   std::atomic<int> goaway_after{-1};             ///< GOAWAY behind so many answers; once
   std::atomic<long> cut_in{-1}, cut_out{-1};     ///< closes after so many bytes read, written; once

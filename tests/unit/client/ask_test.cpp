@@ -152,6 +152,19 @@ TEST_F(AskTest, AReceiptOfAnotherSessionIsTooLate) {
   EXPECT_EQ(daemon.refunds, 0U);
 }
 
+TEST_F(AskTest, NobodySleepsLongerThanHeAskedFor) {
+  Client client = open(options());
+  Limit api = client.limit("api").value();
+  for (const std::uint64_t wait_ns : {std::uint64_t{3'600'000'000'000}, wire::kNever - 1}) {
+    daemon.wait_ns = wait_ns;
+
+    const Decision d = api.acquire("alice", {.max_wait = 5ms});
+
+    EXPECT_TRUE(d.allowed());
+    EXPECT_GE(d.starts_in(), 3'600'000'000'000ns) << "told as it was answered";
+  }
+}
+
 TEST_F(AskTest, BusyIsWaitedOutAndAskedAgain) {
   Client client = open(options());
   Limit api = client.limit("api").value();
