@@ -41,7 +41,7 @@ bool holds_of_bulkhead(const BulkheadParts& parts, RowGrant row) noexcept {
 bool row_holds(const View& view, RowGrant row) noexcept {
   for (std::uint32_t i = 0; i < view.bulkhead_count; ++i) {
     BulkheadParts parts;
-    if (read_parts(view, i, parts) && holds_of_bulkhead(parts, row)) return true;
+    if (read_parts_left(view, {i, 0}, parts) && holds_of_bulkhead(parts, row)) return true;
   }
   for (std::uint32_t i = 0; i < view.breaker_count; ++i) {
     BreakerParts parts;
@@ -53,7 +53,7 @@ bool row_holds(const View& view, RowGrant row) noexcept {
 void empty_line_of(const View& view, RowGrant row, StripeHandle stripe) noexcept {
   for (std::uint32_t index = 0; index < view.bulkhead_count; ++index) {
     BulkheadParts parts;
-    if (!read_parts(view, index, parts)) continue;
+    if (!read_parts_left(view, {index, 0}, parts)) continue;
     for (std::uint32_t i = 0; i < parts.records; ++i) {
       Word16* const word = &parts.record(i)->word;
       Word16 seen = load16(word);
@@ -66,7 +66,7 @@ void empty_line_of(const View& view, RowGrant row, StripeHandle stripe) noexcept
     }
     // What was handed to it is void from here on, and this hands it on; so too what one left that
     // was killed before it did.
-    serve_line(parts, stripe);
+    if (parts.config.used != 0) serve_line(parts, stripe);
   }
 }
 

@@ -51,6 +51,31 @@ TEST_F(Places, ASilentHolderKeepsItsOverRestartsWhileItsProcessLives) {
   EXPECT_EQ(info().in_use, 0U);
 }
 
+TEST_F(Places, ASilentHolderKeepsItsInABulkheadThatIsTakenOutForAWhile) {
+  const std::string held = one.enter(gate()).ticket;
+  ASSERT_NE(held, "");
+  const auto publish = [&](std::vector<rule::BulkheadSettings> bulkheads) {
+    pass(1'000 * kMsNs);               // the image before is in force
+    shm::Publisher& publisher = served.memory().publisher();
+    publisher.set_bulkheads(std::move(bulkheads));
+    const auto report = publisher.publish(publisher.limits(), 1);
+    ASSERT_TRUE(report) << report.error().text();
+  };
+  served.stop();
+  served.start();
+  const auto as_it_was = served.memory().publisher().bulkheads();
+  ASSERT_EQ(as_it_was.size(), 1U);
+
+  publish({});
+  for (int i = 0; i < 4; ++i) served.tick(kGraceNs);
+  publish(as_it_was);
+
+  EXPECT_EQ(info().in_use, 1U);
+  ServedPeer other(served);
+  other.greet();
+  EXPECT_EQ(other.enter(gate()).reason, number(Reason::Full));
+}
+
 TEST_F(Places, WhatAClientThatIsBackDoesNotPresentIsGivenBackAfterTheGrace) {
   ServedPeer holder(served);
   const std::string session = holder.greet().session;
