@@ -40,6 +40,17 @@ void copy_array(const std::uint8_t* from, std::uint8_t* to, std::uint64_t stride
   std::memcpy(to, from, stride * std::min(from_count, to_count));
 }
 
+/// State as words of 16 bytes, each read in one step. Whoever stood before its swap when the memory
+/// was superseded may still make it: a cell is held or given back (overtaken()), a breaker in the
+/// state before or behind the move, a debt as before or behind the charge; never half of each.
+void copy_words(const void* from, void* to, std::size_t bytes) noexcept {
+  const auto* const source = static_cast<const Word16*>(from);
+  auto* const target = static_cast<Word16*>(to);
+  for (std::size_t i = 0; i < bytes / sizeof(Word16); ++i) target[i] = load16(source + i);
+}
+static_assert(sizeof(LimitState) % sizeof(Word16) == 0);
+static_assert(sizeof(BreakerHead) % sizeof(Word16) == 0);
+
 const BreakerConfig& breaker_config(const View& view, std::uint64_t c, std::uint64_t index) {
   return reinterpret_cast<const BreakerConfig*>(view.image[c & kCurrentImageBit] +
                                                 view.image_breakers_offset)[index];
@@ -128,43 +139,23 @@ class Copier {
   }
 
   void limits() {
-    for (std::uint32_t i = 0; i < std::min(from_.limit_count, to_.limit_count); ++i) {
-      to_.limits[i] = from_.limits[i];
-    }
+    copy_words(from_.limits, to_.limits,
+               std::min(from_.limit_count, to_.limit_count) * sizeof(LimitState));
     if (from_.clock.is_stepped()) to_.state_control->stepped_ns = from_.state_control->stepped_ns;
   }
 
   /// State words with epochs and deadlines, windows, probe cells and users lie where they lay.
   void breakers() {
-    for (std::uint32_t i = 0; i < std::min(from_.breaker_count, to_.breaker_count); ++i) {
-      to_.breakers[i] = from_.breakers[i];
-    }
-    std::memcpy(to_.breaker_memory, from_.breaker_memory,
-                std::size_t{std::min(from_.breaker_lines, to_.breaker_lines)} * kCacheLine);
-    for (std::uint32_t i = 0; i < std::min(from_.breaker_count, to_.breaker_count); ++i) {
-      const BreakerConfig& config = breaker_config(from_, c_, i);
-      if (config.used == 0) continue;
-      cells(config.probe_cells, config.numbers.probes);
-      cells(config.hanging_cells, config.hanging_count);
-    }
+    copy_words(from_.breakers, to_.breakers,
+               std::min(from_.breaker_count, to_.breaker_count) * sizeof(BreakerHead));
+    copy_words(from_.breaker_memory, to_.breaker_memory,
+               std::size_t{std::min(from_.breaker_lines, to_.breaker_lines)} * kCacheLine);
     const StripeHandle stripe = shared_stripe(to_);
     for (std::uint32_t i = 0; i < std::min(from_.breaker_count, to_.breaker_count); ++i) {
       add_breaker_counters(to_, stripe, i, sum_breaker_counters(from_, i));
       to_.stories[i] = from_.stories[i];
     }
     copy_trips(from_, to_);
-  }
-
-  /// Whoever stood before its swap when the memory was superseded may still give a cell back: read
-  /// as one word, it is held or given back, never half of each (shm/supersede.hpp, overtaken()).
-  void cells(std::uint32_t line, std::uint32_t count) {
-    if (line == kNoLine) return;
-    const std::uint64_t room = std::min(from_.breaker_lines, to_.breaker_lines);
-    if (line + lines_of(std::uint64_t{count} * sizeof(Word16)) > room) return;
-    const std::size_t begin = std::size_t{line} * kCacheLine;
-    auto* const source = reinterpret_cast<Word16*>(from_.breaker_memory + begin);
-    auto* const target = reinterpret_cast<Word16*>(to_.breaker_memory + begin);
-    for (std::uint32_t i = 0; i < count; ++i) target[i] = load16(source + i);
   }
 
   void slot(std::uint64_t index) {
