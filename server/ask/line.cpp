@@ -33,14 +33,20 @@ void Line::look_after(std::uint64_t ns) {
   });
 }
 
+/// False: its row is dead, perhaps granted anew; the reap has emptied its record. What the book
+/// keeps of that row, and whatever enters by it, is its successor's.
+bool Line::is_its_own(const Asker& asker) const {
+  return shm::row_alive(memory_.view(), asker.row.index, asker.row.generation);
+}
+
 void Line::poll(std::uint64_t now_ns) {
   std::list<Told> told;
   for (auto it = waiting_.begin(); it != waiting_.end();) {
     const auto at = it++;
     Entry& entry = *at;
     const shm::RowGrant row = entry.asker.row;
-    if (!shm::row_alive(memory_.view(), row.index, row.generation)) {
-      waiting_.erase(at);              // the reap has emptied its record
+    if (!is_its_own(entry.asker)) {
+      waiting_.erase(at);
       continue;
     }
     if (!decider_.is_due(*entry.waits) && now_ns - entry.looked_ns < kLookNs) continue;
@@ -59,6 +65,10 @@ void Line::poll(std::uint64_t now_ns) {
 bool Line::cancel(const std::string& session, std::uint32_t request) {
   for (auto at = waiting_.begin(); at != waiting_.end(); ++at) {
     if (at->asker.request != request || at->asker.session != session) continue;
+    if (!is_its_own(at->asker)) {
+      waiting_.erase(at);
+      return false;
+    }
     std::list<Told> told;
     const auto& answer =
         decider_.cancel_wait(*at->waits, decider_.holders().of(at->asker.row));
@@ -74,6 +84,10 @@ void Line::memory_replaced(std::uint64_t now_ns) {
   std::list<Told> told;
   for (auto it = waiting_.begin(); it != waiting_.end();) {
     const auto at = it++;
+    if (!is_its_own(at->asker)) {
+      waiting_.erase(at);
+      continue;
+    }
     at->looked_ns = now_ns;
     wire::Receipts receipts;
     const wire::EnterAnswer* const answer =

@@ -49,7 +49,8 @@ class Line {
   /// Something was given back: a look in the next turn of the loop. Not at once, since an answer
   /// may end other connections than the one that is served.
   void soon();
-  /// Ends the wait of that request; it is answered `cancelled`. False: it does not wait.
+  /// Ends the wait of that request; it is answered `cancelled`. False: it does not wait, or its row
+  /// is dead.
   bool cancel(const std::string& session, std::uint32_t request);
   /// The memory is another one: everybody begins anew.
   void memory_replaced(std::uint64_t now_ns);
@@ -68,6 +69,7 @@ class Line {
     wire::EnterAnswer answer;
     wire::Receipts receipts;
   };
+  bool is_its_own(const Asker& asker) const;
   void tell(std::list<Told>&& told);
   void arm();
   void look_after(std::uint64_t ns);

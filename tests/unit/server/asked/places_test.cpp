@@ -168,6 +168,41 @@ TEST_F(Places, AWaiterThatIsGoneLeavesTheLine) {
   EXPECT_TRUE(answer_of(three, third).allowed());
 }
 
+// Nobody looks at this line between the death of the row and its next grant.
+TEST_F(Places, AFormerWaiterTouchesNothingOfWhoHasItsRowNow) {
+  server::Decider decider(served.memory());
+  server::Line line(served.memory(), decider);
+  line.set_deliver([](const auto&, const auto&, auto) { ADD_FAILURE() << "it is answered"; });
+  ServedPeer former(served);
+  const wire::Welcome was = former.greet();
+  const shm::RowGrant old{was.row_index, was.row_generation};
+  one.enter(gate());
+  for (const std::uint32_t request : {7U, 8U}) {
+    std::unique_ptr<server::WaitingEnter> waits;
+    ASSERT_EQ(decider.enter(gate(kLong), decider.holders().of(old), nullptr, waits), nullptr);
+    line.add({{}, "its session", request, old, false}, std::move(waits), 0);
+  }
+  former.bye();
+  shm::RowGrant anew;
+  for (int i = 0; i < 100 && anew.index != old.index; ++i) {
+    ServedPeer peer(served);
+    const wire::Welcome given = peer.greet();
+    anew = {given.row_index, given.row_generation};
+    if (anew.index != old.index) peer.bye();   // else its row stays its own
+  }
+  ASSERT_EQ(anew.index, old.index);
+  const std::uint32_t first = decider.holders().of(anew).tickets.issue();
+  const std::uint32_t second = decider.holders().of(anew).tickets.issue();
+
+  EXPECT_FALSE(line.cancel("its session", 7));
+  EXPECT_EQ(decider.holders().of(anew).tickets.spend(first), server::TicketBook::Spent::First);
+  line.memory_replaced(0);
+
+  EXPECT_EQ(decider.holders().of(anew).tickets.spend(second), server::TicketBook::Spent::First);
+  EXPECT_EQ(line.size(), 0U);
+  EXPECT_EQ(info().waiting, 0U);
+}
+
 TEST_F(Places, WhoTakesASessionOverGetsWhatItWaitedFor) {
   const std::string held = one.enter(gate()).ticket;
   const std::uint32_t asked = wait(three, gate(kLong));
