@@ -12,6 +12,7 @@
 #include "src/enter_parts.hpp"
 #include "src/limit_list.hpp"
 #include "src/limit_of.hpp"
+#include "src/no_memory.hpp"
 
 namespace cutwater {
 namespace {
@@ -113,28 +114,31 @@ Admission Client::peek_all(std::initializer_list<LimitAsk> asks) noexcept {
 }
 
 Result<std::uint64_t> Client::refund(Admission& admission) noexcept {
-  std::uint64_t tokens = 0;
-  bool any = false;
-  bool late = false;
-  // From the last of the list to the first, as they may be stacked on one key.
-  for (std::size_t i = admission.count_; i-- > 0;) {
-    Decision& one = admission.each_[i];
-    if (one.data().receipt == Receipt::None) continue;
-    auto* state = const_cast<LimitState*>(static_cast<const LimitState*>(one.data().owner));
-    auto given = LimitOf::of(*state).refund(one);
-    if (given && *given == 0) continue;  // a shadow of a set over the socket: it charged nothing
-    any = true;
-    if (given) tokens += *given; else late = true;
-  }
-  if (!any) {
-    return Error{Errc::AlreadyUsed,
-                 "this admission has no receipt: it charged nothing, was spent or moved"};
-  }
-  if (late) {
-    return Error{Errc::TooLate, "somebody charged after it in one of the limits; what could not be "
-                                "given back there stays spent"};
-  }
-  return tokens;
+  return detail::or_no_memory([&]() -> Result<std::uint64_t> {
+    std::uint64_t tokens = 0;
+    bool any = false;
+    bool late = false;
+    // From the last of the list to the first, as they may be stacked on one key.
+    for (std::size_t i = admission.count_; i-- > 0;) {
+      Decision& one = admission.each_[i];
+      if (one.data().receipt == Receipt::None) continue;
+      auto* state = const_cast<LimitState*>(static_cast<const LimitState*>(one.data().owner));
+      auto given = LimitOf::of(*state).refund(one);
+      if (given && *given == 0) continue;  // a shadow of a set over the socket: it charged nothing
+      any = true;
+      if (given) tokens += *given; else late = true;
+    }
+    if (!any) {
+      return Error{Errc::AlreadyUsed,
+                   "this admission has no receipt: it charged nothing, was spent or moved"};
+    }
+    if (late) {
+      return Error{Errc::TooLate,
+                   "somebody charged after it in one of the limits; what could not be given back "
+                   "there stays spent"};
+    }
+    return tokens;
+  });
 }
 Result<std::uint64_t> Client::refund(Admission&& admission) noexcept { return refund(admission); }
 

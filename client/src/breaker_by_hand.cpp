@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Breaker::transition_to(): made here in memory, by the daemon where there is one to look after it.
-#include <new>
-
 #include "rule/breaker_settings.hpp"
 #include "shm/breaker/transition.hpp"
 #include "src/address.hpp"
 #include "src/breaker_record.hpp"
 #include "src/connection.hpp"
 #include "src/daemon_link.hpp"
+#include "src/no_memory.hpp"
 #include "wire/breaker_verbs.hpp"
 #include "wire/message.hpp"
 
@@ -67,11 +66,7 @@ Result<std::string> move(const detail::BreakerRecord& record, const shm::Transit
 Result<std::string> Breaker::transition_to(BreakerStatus to, std::optional<Nanos> wait) noexcept {
   shm::TransitionAsk ask{static_cast<rule::BreakerState>(to), {}};
   if (wait) ask.wait_ns = wait->count();
-  try {
-    return move(*record_, ask);
-  } catch (const std::bad_alloc&) {
-    return Error{Errc::NoMemory, ""};
-  }
+  return detail::or_no_memory([&] { return move(*record_, ask); });
 }
 
 }  // namespace cutwater

@@ -6,6 +6,7 @@
 #include "shm/breaker/words.hpp"
 #include "src/breaker_record.hpp"
 #include "src/core.hpp"
+#include "src/no_memory.hpp"
 
 namespace cutwater::detail {
 
@@ -50,9 +51,11 @@ std::vector<std::string> BreakerRecord::names(const shm::View& view) {
 namespace cutwater {
 
 Result<Breaker> Client::breaker(std::string_view name) {
-  auto found = core_->breaker(name);
-  if (!found) return found.error();
-  return Breaker{*found};
+  return detail::or_no_memory([&]() -> Result<Breaker> {
+    auto found = core_->breaker(name);
+    if (!found) return found.error();
+    return Breaker{*found};
+  });
 }
 
 Result<detail::BreakerRecord*> Client::Core::breaker(std::string_view name) {

@@ -2,6 +2,7 @@
 // Where a bulkhead is asked.
 #include "src/bulkhead_record.hpp"
 #include "src/core.hpp"
+#include "src/no_memory.hpp"
 
 namespace cutwater::detail {
 
@@ -34,9 +35,11 @@ std::vector<std::string> BulkheadRecord::names(const shm::View& view) {
 namespace cutwater {
 
 Result<Bulkhead> Client::bulkhead(std::string_view name) {
-  auto found = core_->bulkhead(name);
-  if (!found) return found.error();
-  return Bulkhead{*found};
+  return detail::or_no_memory([&]() -> Result<Bulkhead> {
+    auto found = core_->bulkhead(name);
+    if (!found) return found.error();
+    return Bulkhead{*found};
+  });
 }
 
 Result<detail::BulkheadRecord*> Client::Core::bulkhead(std::string_view name) {

@@ -14,6 +14,7 @@
 #include "src/core_registry.hpp"
 #include "src/daemon_link.hpp"
 #include "src/known_key.hpp"
+#include "src/no_memory.hpp"
 #include "src/thread_counter.hpp"
 #include "src/thread_lease.hpp"
 
@@ -95,7 +96,7 @@ Client::Core::Core(std::unique_ptr<client::DaemonLink> link) : link_(link.get())
   start();
 }
 
-void Client::Core::start() noexcept {
+void Client::Core::start() {
   if (segment_) view_ = segment_->view();
   else view_.rules_control = &no_rules;
   number_ = detail::next_client_number();
@@ -251,12 +252,16 @@ Client& Client::operator=(Client&&) noexcept = default;
 Client::~Client() = default;
 
 Result<Limit> Client::limit(std::string_view name) {
-  auto found = core_->limit(name);
-  if (!found) return found.error();
-  return Limit{*found};
+  return detail::or_no_memory([&]() -> Result<Limit> {
+    auto found = core_->limit(name);
+    if (!found) return found.error();
+    return Limit{*found};
+  });
 }
 
-Result<void> Client::reload(std::string_view yaml) { return core_->reload(yaml); }
+Result<void> Client::reload(std::string_view yaml) {
+  return detail::or_no_memory([&] { return core_->reload(yaml); });
+}
 ClientStatus Client::status() const { return core_->status(); }
 Nanos Client::now() const noexcept { return Nanos{core_->now_ns()}; }
 std::string_view Client::instance() const noexcept { return core_->instance(); }

@@ -66,6 +66,9 @@ class Client::Core {
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;
 
+  /// Client::open(), and std::bad_alloc.
+  static Result<Client> open(std::string_view address, const ClientOptions& options);
+
   /// Client::in_memory() of a configuration that was read already, environment and all (replay).
   /// `unix_ns`: what a wall clock shows at the present moment of `clock`, for calendars and ends of
   /// bans.
@@ -132,7 +135,7 @@ class Client::Core {
   Core* next_registered = nullptr;       ///< for core_registry.cpp alone
 
  private:
-  void start() noexcept;
+  void start();
   detail::LimitState* make_record(std::string_view name) const noexcept;
   detail::LimitState* add(detail::LimitState* state) noexcept;
 

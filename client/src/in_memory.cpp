@@ -10,6 +10,7 @@
 #include "base/fork_page.hpp"
 #include "config/config.hpp"
 #include "src/core.hpp"
+#include "src/no_memory.hpp"
 
 namespace cutwater {
 namespace {
@@ -92,17 +93,21 @@ Result<std::unique_ptr<Client::Core>> make_private(const config::Config& config,
 }  // namespace
 
 Result<Client> Client::in_memory(std::string_view yaml) {
-  auto config = read_config(yaml);
-  if (!config) return config.error();
-  auto core = make_private(*config, nullptr);
-  if (!core) return core.error();
-  return Client{std::move(*core)};
+  return detail::or_no_memory([&]() -> Result<Client> {
+    auto config = read_config(yaml);
+    if (!config) return config.error();
+    auto core = make_private(*config, nullptr);
+    if (!core) return core.error();
+    return Client{std::move(*core)};
+  });
 }
 
 Result<Client> Client::in_memory(std::string_view yaml, const SteppedClock& clock) {
-  auto config = read_config(yaml);
-  if (!config) return config.error();
-  return Core::in_memory(*config, clock);
+  return detail::or_no_memory([&]() -> Result<Client> {
+    auto config = read_config(yaml);
+    if (!config) return config.error();
+    return Core::in_memory(*config, clock);
+  });
 }
 
 Result<Client> Client::Core::in_memory(const config::Config& config, const SteppedClock& clock,

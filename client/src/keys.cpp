@@ -15,12 +15,15 @@
 #include "base/composite_key.hpp"
 #include "shm/limit/rule_reader.hpp"
 #include "src/ask/elsewhere.hpp"
+#include "src/no_memory.hpp"
 
 namespace cutwater {
 
 static_assert(kMaxPartsOfKey == kMaxKeyParts);
 
-Result<std::string> key_of(std::initializer_list<std::string_view> parts) {
+namespace {
+
+Result<std::string> key_of_parts(std::initializer_list<std::string_view> parts) {
   if (parts.size() == 0 || parts.size() > kMaxKeyParts) {
     return Error{Errc::InvalidArgument, "a key has 1 to " + std::to_string(kMaxKeyParts) +
                                             " parts; this one has " + std::to_string(parts.size())};
@@ -33,8 +36,6 @@ Result<std::string> key_of(std::initializer_list<std::string_view> parts) {
                                      " bytes; at most " + std::to_string(kMaxKeyBytes) +
                                      " are taken, two of them for each part"};
 }
-
-namespace {
 
 constexpr std::size_t kAddressTextMax = 128;    // the longest right one: 46 + zone + port
 constexpr std::size_t kShownBytes = 60;
@@ -129,9 +130,7 @@ std::string_view without_port(std::string_view text, const char*& why) {
   return text.substr(0, colon);
 }
 
-}  // namespace
-
-Result<std::string> ip_key(std::string_view address, IpPrefix prefix) {
+Result<std::string> key_of_text(std::string_view address, IpPrefix prefix) {
   if (auto good = check(prefix); !good) return good.error();
   if (address.empty()) return refused(address, "it is empty");
   if (address.size() > kAddressTextMax) return refused(address, "it is too long");
@@ -156,7 +155,7 @@ Result<std::string> ip_key(std::string_view address, IpPrefix prefix) {
   return refused(address, "it is not four numbers from 0 to 255 without leading zeros");
 }
 
-Result<std::string> ip_key(const ::sockaddr* address, std::size_t length, IpPrefix prefix) {
+Result<std::string> key_of_socket(const ::sockaddr* address, std::size_t length, IpPrefix prefix) {
   if (auto good = check(prefix); !good) return good.error();
   const auto fits = [&](std::size_t size) { return address != nullptr && length >= size; };
   sa_family_t family = AF_UNSPEC;
@@ -181,6 +180,20 @@ Result<std::string> ip_key(const ::sockaddr* address, std::size_t length, IpPref
   return Error{Errc::InvalidArgument,
                "a socket address of family " + std::to_string(family) + " and " +
                    std::to_string(length) + " bytes holds no IPv4 or IPv6 address"};
+}
+
+}  // namespace
+
+Result<std::string> key_of(std::initializer_list<std::string_view> parts) {
+  return detail::or_no_memory([&] { return key_of_parts(parts); });
+}
+
+Result<std::string> ip_key(std::string_view address, IpPrefix prefix) {
+  return detail::or_no_memory([&] { return key_of_text(address, prefix); });
+}
+
+Result<std::string> ip_key(const ::sockaddr* address, std::size_t length, IpPrefix prefix) {
+  return detail::or_no_memory([&] { return key_of_socket(address, length, prefix); });
 }
 
 IpPrefix Limit::ip_prefix() const noexcept {

@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "src/breaker_record.hpp"
+#include "src/no_memory.hpp"
 
 namespace cutwater {
 namespace {
@@ -138,19 +139,27 @@ Outcome outcome_of_status(long long code) noexcept {
 }  // namespace detail
 
 Result<void> Outcomes::add(std::string_view name, Test test) {
-  if (!test) return Error{Errc::InvalidArgument, "outcomes.add: there is no test"};
-  return keep(name, {{}, std::move(test), {}});
+  return detail::or_no_memory([&]() -> Result<void> {
+    if (!test) return Error{Errc::InvalidArgument, "outcomes.add: there is no test"};
+    return keep(name, {{}, std::move(test), {}});
+  });
 }
 Result<void> Outcomes::add(std::string_view name, std::error_code code) {
-  return keep(name, {{}, {}, [code](const std::error_code& c) { return c == code; }});
+  return detail::or_no_memory([&] {
+    return keep(name, {{}, {}, [code](const std::error_code& c) { return c == code; }});
+  });
 }
 Result<void> Outcomes::add(std::string_view name, std::error_condition condition) {
-  return keep(name, {{}, {}, [condition](const std::error_code& c) { return c == condition; }});
+  return detail::or_no_memory([&] {
+    return keep(name, {{}, {}, [condition](const std::error_code& c) { return c == condition; }});
+  });
 }
 Result<void> Outcomes::add(std::string_view name, const std::error_category& category) {
-  return keep(name, {{}, {}, [&category](const std::error_code& c) {
-                       return c.category() == category && static_cast<bool>(c);
-                     }});
+  return detail::or_no_memory([&] {
+    return keep(name, {{}, {}, [&category](const std::error_code& c) {
+                         return c.category() == category && static_cast<bool>(c);
+                       }});
+  });
 }
 
 std::size_t Outcomes::size() const noexcept {

@@ -24,6 +24,9 @@
 // fork(): children go on deciding in the inherited mapping with the same objects; a child that asks
 // over the socket opens a session of its own at its first ask. The library never touches the
 // parent's connection from a child; threads of a child count on the shared stripe.
+// Without memory (std::bad_alloc): decisions and asks never need any; what returns a Result says
+// NoMemory and keeps nothing; only what returns text or lists (explain(), status(), answers for
+// HTTP) lets the exception pass.
 // Thread safety: every method from any thread. Creates no files, no threads, no signal handlers.
 #pragma once
 #include <cstdint>

@@ -206,7 +206,7 @@ Result<std::uint64_t> told(const client::RefundTold& answer, const DecisionData&
 
 }  // namespace
 
-Result<std::uint64_t> refund_elsewhere(LimitState& state, Decision& decision) noexcept {
+Result<std::uint64_t> refund_elsewhere(LimitState& state, Decision& decision) {
   if (state.watcher != nullptr) return state.watcher->refund(state, decision);
   DecisionData& data = decision.data();
   if (data.owner != &state) {

@@ -49,7 +49,7 @@ void batch_elsewhere(LimitState& state, std::span<const std::string_view> keys,
 
 /// True: `decision` was made through a link for this limit; refund_elsewhere() undoes it.
 bool made_elsewhere(const LimitState& state, const DecisionData& decision) noexcept;
-Result<std::uint64_t> refund_elsewhere(LimitState& state, Decision& decision) noexcept;
+Result<std::uint64_t> refund_elsewhere(LimitState& state, Decision& decision);
 
 /// The bytes of a key with a handle, shared by the copies: to ask for it over the socket, and for
 /// patterns that a reload may bring. In this process's memory alone; cleared with the last copy.

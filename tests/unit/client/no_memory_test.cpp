@@ -5,6 +5,11 @@
 #include <functional>
 #include <new>
 
+#include <netinet/in.h>
+
+#include <cutwater/keys.hpp>
+#include <cutwater/outcome.hpp>
+
 #include "base/clock.hpp"
 #include "unit/client/ask_fixture.hpp"
 
@@ -96,6 +101,75 @@ TEST_F(NoMemory, EveryAskOverTheSocketEnds) {
   }
   allocations_left = -1;
   EXPECT_GT(refused, 100);
+}
+
+/// What returns a Result has no exception for it: runs `call` with more allocations each time until
+/// none failed; how often one failed. Where one failed it may still have ended as it does.
+int failures(const std::function<Errc()>& call, Errc usual) {
+  constexpr long kMost = 1'000'000;
+  int refused = 0;
+  for (long n = 0; n < kMost; n += 1 + n / 16) {
+    was_refused = false;
+    allocations_left = n;
+    Errc code = Errc::Ok;
+    try {
+      code = call();
+      allocations_left = -1;
+    } catch (const std::exception& thrown) {
+      allocations_left = -1;
+      ADD_FAILURE() << thrown.what() << " left it at allocation " << n;
+      return refused;
+    }
+    refused += was_refused;
+    EXPECT_TRUE(code == usual || code == Errc::NoMemory || was_refused) << name_of(code);
+    if (!was_refused) return refused;
+  }
+  ADD_FAILURE() << "more than " << kMost << " allocations";
+  return refused;
+}
+
+TEST_F(NoMemory, WhatReturnsAResultSaysNoMemory) {
+  constexpr const char* kYaml =
+      "limits: { api: { rate: 10/s } }\nbreakers: { b: {} }\n"
+      "bulkheads: { g: { max-concurrent-calls: 2 } }\n";
+  const SteppedClock clock;
+  Client memory = Client::in_memory(kYaml, clock).value();
+  Limit api = memory.limit("api").value();
+  Breaker b = memory.breaker("b").value();
+  Decision looked = api.peek("k");
+  Admission none;
+  const std::string no_name(200, 'n');
+  sockaddr_in6 v6{};
+  v6.sin6_family = AF_INET6;
+  const auto* const socket = reinterpret_cast<const sockaddr*>(&v6);
+  const ClientOptions opening = options();
+  const std::string place = daemon.address_to_ask();
+  const std::pair<std::function<Errc()>, Errc> calls[] = {
+      {[&] { return Client::open(place, opening).error().code(); }, Errc::Ok},
+      {[&] { return Client::in_memory(kYaml).error().code(); }, Errc::Ok},
+      {[&] { return Client::in_memory(kYaml, clock).error().code(); }, Errc::Ok},
+      {[&] { return memory.reload(kYaml).error().code(); }, Errc::Ok},
+      {[&] { return memory.limit("other-limit").error().code(); }, Errc::UnknownName},
+      {[&] { return memory.breaker("other-breaker").error().code(); }, Errc::UnknownName},
+      {[&] { return memory.bulkhead("other-bulkhead").error().code(); }, Errc::UnknownName},
+      {[&] { return memory.bulkhead("g").error().code(); }, Errc::Ok},
+      {[&] { return b.transition_to(BreakerStatus::Closed).error().code(); }, Errc::Ok},
+      {[&] { return api.refund(looked).error().code(); }, Errc::InvalidArgument},
+      {[&] { return memory.refund(none).error().code(); }, Errc::AlreadyUsed},
+      {[&] { return key_of({"a-tenant", "and-somebody-of-it"}).error().code(); }, Errc::Ok},
+      {[&] { return ip_key("2001:db8:1:2:3:4:5:6").error().code(); }, Errc::Ok},
+      {[&] { return ip_key("nowhere").error().code(); }, Errc::InvalidArgument},
+      {[&] { return ip_key(socket, sizeof v6).error().code(); }, Errc::Ok},
+      {[&] { return outcomes().add(no_name, std::errc::timed_out).error().code(); },
+       Errc::InvalidArgument},
+  };
+  for (std::size_t i = 0; i < std::size(calls); ++i) {
+    SCOPED_TRACE(testing::Message() << "call " << i);
+    refused += failures(calls[i].first, calls[i].second);
+  }
+
+  EXPECT_GT(refused, 100);
+  EXPECT_TRUE(api.try_acquire("k").allowed());
 }
 
 }  // namespace
