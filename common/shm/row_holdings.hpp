@@ -9,8 +9,8 @@
 
 namespace cutwater::shm {
 
-/// True: a place, a probe or the cell of a call that is out is this row's. Places also of a bulkhead
-/// that a reload took out: it keeps them for whoever puts it back. Reads only.
+/// True: a place, a probe or the cell of a call that is out is this row's. A place also where a
+/// reload took the bulkhead out: it is kept for whoever puts that back. Reads only.
 bool row_holds(const View& view, RowGrant row) noexcept;
 
 /// Takes the row's waiters out of every line; what was handed to them goes to the next. Nobody may
