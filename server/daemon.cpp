@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <asio.hpp>
-
 #include <cutwater/version.hpp>
 
 #include "acts/act_rows.hpp"
@@ -17,6 +16,7 @@
 #include "file_watch.hpp"
 #include "listener.hpp"
 #include "notify.hpp"
+#include "rethrow.hpp"
 
 namespace cutwater::server {
 
@@ -241,8 +241,8 @@ Result<std::unique_ptr<Daemon>> Daemon::start(config::Config config, ConfigSourc
 
 ExitCode Daemon::run() {
   Parts& all = *parts_;
-  asio::co_spawn(all.loop, all.tick(), asio::detached);
-  asio::co_spawn(all.loop, all.obey_signals(), asio::detached);
+  asio::co_spawn(all.loop, all.tick(), kRethrow);
+  asio::co_spawn(all.loop, all.obey_signals(), kRethrow);
   if (all.listener) all.listener->start();
   if (all.listener && all.memory->inherits()) {
     // Whoever is attached offers its row when it reads the rules again: now somebody answers.

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "rethrow.hpp"
+
 namespace cutwater::server {
 
 namespace {
@@ -20,7 +22,7 @@ Listener::Listener(asio::io_context& loop, SocketFile file, Log& log, Accepted a
       timer_(loop),
       back_off_(kFirstPause) {}
 
-void Listener::start() { asio::co_spawn(loop_, run(), asio::detached); }
+void Listener::start() { asio::co_spawn(loop_, run(), kRethrow); }
 
 void Listener::stop() {
   stopped_ = true;

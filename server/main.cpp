@@ -4,6 +4,7 @@
 // the log.
 #include <csignal>
 #include <cstdlib>
+#include <exception>
 #include <iostream>
 
 #include <unistd.h>
@@ -29,6 +30,16 @@ std::string state_home() {
   const std::string given = variable("XDG_STATE_HOME"), home = variable("HOME");
   if (!given.empty() || home.empty()) return given;
   return home + "/.local/state";
+}
+
+/// What leaves the loop (no memory, say) ends this process only: the next one adopts the memory.
+ExitCode run(server::Daemon& daemon, server::Log& log) {
+  try {
+    return daemon.run();
+  } catch (const std::exception& thrown) {
+    log.error("ended by {}: start cutwaterd again, the memory stays as it is", thrown.what());
+    return ExitCode::NotPossible;
+  }
 }
 
 ExitCode run(const server::Options& options) {
@@ -64,7 +75,7 @@ ExitCode run(const server::Options& options) {
   auto daemon = server::Daemon::start(std::move(config), source, around, options.stepped, **log);
   ExitCode code = ExitCode::Ok;
   if (daemon) {
-    code = (*daemon)->run();
+    code = run(**daemon, **log);
   } else {
     (*log)->error("not started: {}", daemon.error().text());
     code = server::exit_code_for(daemon.error().code());
