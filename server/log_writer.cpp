@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <thread>
 
 #include <fcntl.h>
@@ -43,9 +44,14 @@ void LogWriter::push(std::string line) noexcept {
     ++dropped_;
     return;
   }
-  bytes_ += line.size();
-  lines_.push_back(std::move(line));
-  wake_.notify_one();
+  try {
+    const std::size_t size = line.size();
+    lines_.push_back(std::move(line));
+    bytes_ += size;
+    wake_.notify_one();
+  } catch (const std::bad_alloc&) {
+    ++dropped_;                        // a log line is the first thing to go without
+  }
 }
 
 Result<void> LogWriter::retarget(const std::string& path) {
@@ -61,7 +67,7 @@ Result<void> LogWriter::retarget(const std::string& path) {
   return {};
 }
 
-void LogWriter::reopen() noexcept {
+void LogWriter::reopen() noexcept try {
   std::string path;
   {
     std::lock_guard lock(mutex_);
@@ -69,6 +75,8 @@ void LogWriter::reopen() noexcept {
   }
   // A file that cannot be opened anew: the old one is better than none.
   if (!path.empty()) static_cast<void>(retarget(path));
+} catch (const std::bad_alloc&) {
+  // nor can one without memory for its name
 }
 
 std::uint64_t LogWriter::dropped() const noexcept {
@@ -97,7 +105,13 @@ void LogWriter::run() {
     wake_.wait(lock, [&] { return stopping_ || !lines_.empty(); });
     if (stopping_) break;
     const std::uint64_t told = dropped_told_;
-    const std::string line = next_line(lock);
+    std::string line;
+    try {
+      line = next_line(lock);
+    } catch (const std::bad_alloc&) {  // later, then
+      wake_.wait_for(lock, std::chrono::milliseconds{kRetryMs}, [&] { return stopping_; });
+      continue;
+    }
     const bool about_drops = dropped_told_ != told;
     const std::shared_ptr<shm::UniqueFd> file = file_;
     busy_ = true;
@@ -119,9 +133,9 @@ void LogWriter::run() {
 /// The line to write now: first what was lost since it was last said.
 std::string LogWriter::next_line(std::unique_lock<std::mutex>&) {
   if (dropped_ != dropped_told_ && !drop_prefix_.empty()) {
-    const std::uint64_t lost = dropped_ - dropped_told_;
+    std::string line = drop_prefix_ + std::to_string(dropped_ - dropped_told_) + drop_suffix_;
     dropped_told_ = dropped_;
-    return drop_prefix_ + std::to_string(lost) + drop_suffix_;
+    return line;
   }
   std::string line = std::move(lines_.front());
   lines_.pop_front();
