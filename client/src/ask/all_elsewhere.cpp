@@ -100,7 +100,10 @@ MergedAsks::MergedAsks(std::span<const LimitAsk> asks) noexcept {
   for (std::size_t i = 0; i < asks.size(); ++i) {
     const std::string_view limit = asks[i].limit.name();
     std::size_t at = 0;
-    while (at < count && (named[at].limit != limit || named[at].key != asks[i].key)) ++at;
+    const auto joins = [&](const client::NamedAsk& one) {
+      return one.limit == limit && one.key == asks[i].key && one.cost + asks[i].cost <= kMaxCost;
+    };
+    while (at < count && !joins(named[at])) ++at;
     if (at == count) named[count++] = {limit, asks[i].key, 0};
     named[at].cost += asks[i].cost;
     place[i] = at;

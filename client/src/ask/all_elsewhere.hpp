@@ -12,7 +12,8 @@
 
 namespace cutwater::detail {
 
-/// A list as it is sent: a limit named twice with the same key counts the sum.
+/// A list as it is sent: a limit named twice with the same key counts the sum, as far as one item
+/// can say it; the rest is added by whoever decides.
 struct MergedAsks {
   explicit MergedAsks(std::span<const LimitAsk> asks) noexcept;
   std::array<client::NamedAsk, kMaxLimitsAtOnce> named;

@@ -185,7 +185,7 @@ std::string AskDaemon::execute(Session& session, const wire::Frame& frame) {
     case wire::MessageType::Resolve: return resolve(*wire::decode<wire::Resolve>(frame.payload));
     case wire::MessageType::Enter: {
       const auto asked = wire::decode<wire::Enter>(frame.payload);
-      if (asked && asked->breaker) return enter(*asked);
+      if (asked) return enter(*asked);
       break;
     }
     case wire::MessageType::Outcome: return end(*wire::decode<wire::Outcome>(frame.payload));
@@ -241,7 +241,18 @@ std::string AskDaemon::resolve(const wire::Resolve& asked) {
 std::string AskDaemon::enter(const wire::Enter& asked) {
   wire::EnterAnswer out;
   wire::Admission& told = out.admission;
-  if (!breakers.contains(*asked.breaker)) {
+  if (!asked.breaker) {
+    std::string limit;
+    for (const wire::Item& item : asked.items) {
+      limit = item.limit.value_or(limit);
+      told.each.push_back(decide(limit, item, true));
+      if (told.reason != wire::kReasonAllowed || told.each.back().reason == told.reason) continue;
+      told.reason = told.each.back().reason;
+      told.part = wire::Part::Limit;
+      told.retry_after_ns = told.each.back().retry_after_ns;
+      told.index = static_cast<std::uint8_t>(told.each.size() - 1);
+    }
+  } else if (!breakers.contains(*asked.breaker)) {
     told = wire::Admission::error(wire::ItemError::UnknownName, "no such breaker");
   } else if (open) {
     told.reason = 5;

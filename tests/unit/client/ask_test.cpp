@@ -152,6 +152,18 @@ TEST_F(AskTest, AReceiptOfAnotherSessionIsTooLate) {
   EXPECT_EQ(daemon.refunds, 0U);
 }
 
+TEST_F(AskTest, CostsThatNoItemCanSayTogetherAreRefusedAndNotMisunderstood) {
+  daemon.tokens = kMaxCost;
+  Client client = open(options(IfAbsent::Deny));
+  Limit api = client.limit("api").value();
+
+  const Admission both = client.acquire_all({{api, "alice", kMaxCost}, {api, "alice", 2}});
+
+  EXPECT_EQ(both.reason(), Reason::Limit);
+  EXPECT_EQ(both.index(), 1U);
+  EXPECT_EQ(daemon.faults, 0U);
+}
+
 TEST_F(AskTest, NobodySleepsLongerThanHeAskedFor) {
   Client client = open(options());
   Limit api = client.limit("api").value();
