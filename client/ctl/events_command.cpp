@@ -64,11 +64,16 @@ std::string line_of(const wire::Value& row) {
   return out;
 }
 
+/// What takes the place of events that are not there any more; empty when none is missing.
+std::string lost_line(std::uint64_t lost) {
+  if (lost == 0) return "";
+  return "          (" + std::to_string(lost) + (lost == 1 ? " event is" : " events are") +
+         " lost: overwritten by newer ones, or never finished)\n";
+}
+
 /// Prints as they come: a line each, or with -o json a document a line.
 bool print_events(const Settings& settings, const EventRows& page) {
-  std::string out;
-  if (page.lost > 0 && !settings.json)
-    out += "          (" + std::to_string(page.lost) + " events were overwritten)\n";
+  std::string out = settings.json ? std::string() : lost_line(page.lost);
   for (const wire::Value& row : page.rows)
     out += settings.json ? to_json(row, JsonForm::Line) : line_of(row);
   return std::fwrite(out.data(), 1, out.size(), stdout) == out.size() && std::fflush(stdout) == 0;
@@ -136,7 +141,8 @@ Exit follow(const Settings& settings, Look look, Position at) {
     }
     failures = 0;
     at.pass(*page);
-    if (!page->rows.empty() && !print_events(settings, *page)) return Exit::Ok;  // reader gone
+    const bool news = !page->rows.empty() || page->lost > 0;
+    if (news && !print_events(settings, *page)) return Exit::Ok;  // reader gone
   }
   return Exit::Ok;
 }
@@ -153,7 +159,7 @@ Exit run_events(const Settings& settings, const EventsAsk& ask) {
   for (int page = 0; page < kMaxPages; ++page) {
     auto more = look->read_events(at.next());
     if (!more) return complain(settings, more.error());
-    if (all.rows.empty()) all.lost = more->lost;
+    all.lost += more->lost;
     if (more->rows.empty()) break;
     at.pass(*more);
     for (wire::Value& row : more->rows) all.rows.push_back(std::move(row));
@@ -168,7 +174,7 @@ Exit run_events(const Settings& settings, const EventsAsk& ask) {
   }
   wire::Value document = look->document();
   document.set("lost", all.lost);
-  std::string text;
+  std::string text = lost_line(all.lost);
   for (const wire::Value& row : all.rows) text += line_of(row);
   document.set("events", wire::Value::Array(all.rows.begin(), all.rows.end()));
   return print(settings, document, text.empty() ? "no events\n" : text);

@@ -76,19 +76,20 @@ Seen look(const View& view, std::uint64_t number, EventRecord& out) noexcept {
   return Seen::Whole;
 }
 
-/// An unstamped event is given up when a later one tells that its writer has had its time: stamped
-/// more than 10 ms ago, or so many numbers ahead that no writer is that slow.
-bool given_up(const View& view, std::uint64_t number, std::uint64_t end) noexcept {
+/// Up to which number unstamped events are given up, looking from the unstamped `number` on: a later
+/// one tells that their writers have had their time, stamped more than 10 ms ago, or so many numbers
+/// ahead that no writer is that slow. `number` itself: none is, its writer may live. The whole rest
+/// is looked at, as a memory that took another's place may begin with a long gap.
+std::uint64_t given_up(const View& view, std::uint64_t number, std::uint64_t end) noexcept {
   // Held inside the horizon: a stepped clock is a shared word.
   const std::int64_t now = std::clamp<std::int64_t>(view.clock.now(), 0, kHorizonNs);
-  const std::uint64_t last = std::min(end, number + 1 + kUnstampedAhead);
-  for (std::uint64_t later = number + 1; later < last; ++later) {
+  for (std::uint64_t later = number + 1; later < end; ++later) {
     EventRecord record;
     if (look(view, later, record) != Seen::Whole) continue;
-    if (record.t_ns <= now - kUnstampedPatienceNs) return true;
-    if (later - number >= kUnstampedAhead) return true;
+    if (record.t_ns <= now - kUnstampedPatienceNs) return later;
+    if (later - number >= kUnstampedAhead) return later - kUnstampedAhead + 1;
   }
-  return false;
+  return number;
 }
 
 /// What names an event once: (kind, object, epoch).
@@ -164,11 +165,13 @@ EventPage read_events(const View& view, std::uint64_t from, std::uint32_t max) {
   }
   max = std::min(max, view.event_count);
   std::set<EventName> seen_names;
+  std::uint64_t given = page.next;   // unstamped events below it are given up
   // At most one ring's length of numbers, whatever the shared word says.
   while (page.next < end && page.events.size() < max) {
     EventRecord record;
     const Seen seen = look(view, page.next, record);
-    if (seen == Seen::Unstamped && !given_up(view, page.next, end)) break;
+    if (seen == Seen::Unstamped && page.next >= given) given = given_up(view, page.next, end);
+    if (seen == Seen::Unstamped && page.next >= given) break;
     ++page.next;
     if (seen == Seen::Whole) {
       const Event event = unpack(record);
@@ -180,6 +183,18 @@ EventPage read_events(const View& view, std::uint64_t from, std::uint32_t max) {
     }
   }
   return page;
+}
+
+void copy_events(const View& from, const View& to) noexcept {
+  const std::uint64_t end = __atomic_load_n(&from.stats_control->next_event, __ATOMIC_ACQUIRE);
+  const std::uint64_t most = std::min({end, std::uint64_t{from.event_count},
+                                       std::uint64_t{to.event_count}});
+  for (std::uint64_t number = end - most; number != end; ++number) {
+    EventRecord record;
+    // The checksum covers the number and no place, so a record is whole in a ring of any size.
+    if (look(from, number, record) == Seen::Whole) to.events[number % to.event_count] = record;
+  }
+  to.stats_control->next_event = end;
 }
 
 std::string check_event(const View& view, std::uint32_t index) {

@@ -51,6 +51,11 @@ struct EventPage {
 /// event starts at the newest.
 EventPage read_events(const View& view, std::uint64_t from, std::uint32_t max);
 
+/// The newest events of a memory into the one that takes its place, under their numbers, as many as
+/// both rings hold; the next number goes on. Older ones, and those never stamped, are lost there.
+/// The owner of both, before `to` is offered.
+void copy_events(const View& from, const View& to) noexcept;
+
 /// What is wrong with record `index` of the ring, as a sentence; empty when nothing is. For verify.
 std::string check_event(const View& view, std::uint32_t index);
 

@@ -10,6 +10,7 @@
 #include "shm/breaker/places.hpp"
 #include "shm/breaker/trips.hpp"
 #include "shm/counters.hpp"
+#include "shm/event_log.hpp"
 #include "shm/image.hpp"
 #include "shm/limit/bucket_detail.hpp"
 #include "shm/limit/key_name.hpp"
@@ -229,7 +230,7 @@ class Copier {
         stripe.add(i, static_cast<LimitCounter>(k), sums[k]);
       }
     }
-    to_.stats_control->next_event = from_.stats_control->next_event;
+    copy_events(from_, to_);
     to_.stats_control->damage = from_.stats_control->damage;
     to_.stats_control->contention = from_.stats_control->contention;
     to_.stats_control->late_publish = from_.stats_control->late_publish;

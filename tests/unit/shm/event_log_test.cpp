@@ -243,6 +243,44 @@ TEST(EventLog, AKilledWritersRecordIsGivenUpWhenManyCameAfterIt) {
   EXPECT_EQ(page.lost, 1U);
 }
 
+/// A memory of `events` records that has only the numbers from `first` on, `count` of them.
+Result<Segment> begun_at(std::uint32_t events, std::uint64_t first, std::uint32_t count) {
+  SegmentOptions options = test::stepped_options();
+  options.capacity.events = events;
+  auto segment = Segment::create_private(options);
+  if (!segment) return segment;
+  segment->view().stats_control->next_event = first;
+  for (std::uint32_t i = 0; i < count; ++i) append_event(segment->view(), Event{});
+  return segment;
+}
+
+TEST(EventLog, AGapOfAnyLengthIsLostAndWhatCameAfterItIsRead) {
+  for (const std::uint64_t first : {145, 208, 1000}) {
+    const auto segment = begun_at(1024, first, 3);
+    ASSERT_TRUE(segment);
+
+    step_clock(segment->view(), segment->view().clock.now() + kUnstampedPatienceNs);
+    const EventPage page = read_events(segment->view(), 0, kAll);
+
+    ASSERT_EQ(page.events.size(), 3U) << first;
+    EXPECT_EQ(page.events.front().number, first);
+    EXPECT_EQ(page.lost, first);
+    EXPECT_EQ(page.next, first + 3);
+  }
+}
+
+// Young ones tell as much, but for the last numbers before them: these may be being written.
+TEST(EventLog, AGapBeforeYoungEventsIsGivenUpToTheLastSixtyFour) {
+  const auto segment = begun_at(1024, 500, 1);
+  ASSERT_TRUE(segment);
+
+  const EventPage page = read_events(segment->view(), 0, kAll);
+
+  EXPECT_TRUE(page.events.empty());
+  EXPECT_EQ(page.next, 500U - kUnstampedAhead + 1);
+  EXPECT_EQ(page.lost, page.next);
+}
+
 // EventChecksum: a writer that was stopped for a whole turn of the ring tears the record of
 // another.
 TEST_F(EventLogTest, ARecordTornByALateWriterIsSkipped) {

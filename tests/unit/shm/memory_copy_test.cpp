@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "shm/counters.hpp"
+#include "shm/event_log.hpp"
 #include "unit/shm/publish_fixture.hpp"
 
 namespace cutwater::shm {
@@ -116,6 +117,43 @@ TEST_F(MemoryCopy, WhatFindsNoPlaceIsOwedByAll) {
   EXPECT_GT(copied->shared, 0U);
   EXPECT_NE(one.view.limits[handle.ref.index].overflow[0].lo, 0U);
   EXPECT_NE(one.view.limits[handle.ref.index].overflow[1].lo, 0U);
+}
+
+// The newest go over under their numbers, whole, as many as both rings hold; then it goes on.
+TEST_F(MemoryCopy, EventsGoOverUnderTheirNumbers) {
+  fill();
+  Capacity larger = small();
+  larger.events = 4 * view().event_count;
+  for (const std::uint32_t appended : {5U, 2 * view().event_count + 3}) {
+    for (std::uint32_t i = 0; i < appended; ++i) {
+      Event event;
+      event.kind = EventKind::LimitReset;
+      event.object = i;
+      append_event(view(), event);
+    }
+    const EventPage before = read_events(view(), 0, ~0U);
+    for (const Capacity& capacity : {larger, small()}) {
+      Other next = make(1, capacity);
+      ASSERT_TRUE(copy_memory(view(), next.view));
+      const std::uint64_t number = append_event(next.view, Event{});
+      step_clock(next.view, next.view.clock.now() + kSecond);
+      const EventPage after = read_events(next.view, 0, ~0U);
+
+      EXPECT_EQ(number, before.next);
+      ASSERT_GE(after.events.size(), before.events.size());
+      EXPECT_EQ(after.events.back().number, number);
+      EXPECT_EQ(after.lost + after.events.size(), number + 1);
+      for (std::size_t back = 1; back < before.events.size(); ++back) {
+        const Event& had = before.events[before.events.size() - back];
+        const Event& has = after.events[after.events.size() - 1 - back];
+        EXPECT_EQ(has.number, had.number);
+        EXPECT_EQ(has.object, had.object);
+        EXPECT_EQ(has.t_ns, had.t_ns);
+        EXPECT_EQ(has.kind, had.kind);
+      }
+      EXPECT_EQ(verified(next.view), "");
+    }
+  }
 }
 
 TEST_F(MemoryCopy, WhatDoesNotFitIsNamed) {
