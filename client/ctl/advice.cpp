@@ -11,6 +11,20 @@ namespace {
 /// measured).
 constexpr std::uint64_t kFullPermille = 700;
 
+/// What to do after a refused reload. The daemon's words say which it is: a file that is good and
+/// needs a restart, one that asks for more room first, or one with errors.
+std::string remedy_of_refusal(const std::string& refused, const std::string& file) {
+  const auto says = [&](const char* words) { return refused.find(words) != std::string::npos; };
+  if (says("needs a restart") || says("restart the daemon")) {
+    return "restart the daemon to take it over (nothing is forgotten), or put the old value back";
+  }
+  if (says("and restart")) {
+    return "raise that setting in " + file + " and restart the daemon: a reload makes no room";
+  }
+  return "mend it (`cutwaterctl config check " + file +
+         "` names every error), then `cutwaterctl config reload`";
+}
+
 std::string count(const wire::Value& row, const char* key) {
   return std::to_string(number_at(row, key));
 }
@@ -43,14 +57,10 @@ std::vector<std::string> advice_for(const wire::Value& status,
         count(status, "pid"));
   }
   if (const std::string refused = text_at(status, "config_refused"); !refused.empty()) {
-    const std::string file = text_at(status, "config_file");
-    const bool restart = refused.find("needs a restart") != std::string::npos;
+    const std::string file = escape_short(text_at(status, "config_file"), 256);
     advice.push_back(
         "the configuration on disk is not the one in force, its last reload was refused: " +
-        escape_short(refused, 512) + "; " +
-        (restart ? "restart the daemon to take it over, or put the old value back"
-                 : "mend it (`cutwaterctl config check " + escape_short(file, 256) +
-                       "` names every error), then `cutwaterctl config reload`"));
+        escape_short(refused, 512) + "; " + remedy_of_refusal(refused, file));
   }
   if (truth_at(status, "superseded")) advice.push_back(
         "this memory was replaced by a newer one; look at that by the daemon's --address");

@@ -271,6 +271,30 @@ TEST(Doctor, NamesAFileThatTheDaemonWillRefuseOrHasNotTakenOver) {
   EXPECT_EQ(diagnose(facts).size(), 1U) << "said once";
 }
 
+TEST(Doctor, TellsARefusalThatARestartHealsFromOneThatIsAnError) {
+  const auto remedy = [](const std::string& refused) {
+    Facts facts = healthy();
+    facts.status.set("config_file", "/etc/c.yaml");
+    facts.status.set("config_refused", refused);
+    const auto findings = diagnose(facts);
+    return findings.size() == 1 ? findings.front().remedy : "";
+  };
+  const std::string restart = "restart the daemon to take it over (nothing is forgotten)";
+  EXPECT_EQ(remedy("c.yaml: capacity.bulkheads: the blocks take 65 now, and 64 were reserved at "
+                   "start; restart the daemon (nothing is forgotten), or let them take less: a "
+                   "pattern takes its max-instances and one")
+                .find(restart),
+            0U);
+  EXPECT_EQ(remedy("c.yaml:1:1: instance.name: changed from 'a' to 'b', which needs a restart")
+                .find(restart),
+            0U);
+  EXPECT_EQ(remedy("65 bulkheads, but memory was reserved for 64; set capacity.bulkheads to at "
+                   "least 65 and restart; nothing was reloaded"),
+            "raise that setting in /etc/c.yaml and restart the daemon: a reload makes no room");
+  EXPECT_NE(remedy("c.yaml:3:1: limits.api.rat: unknown key").find("config check /etc/c.yaml"),
+            std::string::npos);
+}
+
 TEST(Doctor, NamesActsThatAreNotSaved) {
   Facts facts = healthy();
   facts.status.set("journal", "/var/lib/cutwater/main/journal");
