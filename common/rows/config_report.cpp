@@ -6,6 +6,7 @@
 #include "config/problem.hpp"
 #include "shm/breaker/publisher.hpp"
 #include "shm/bulkhead/layout.hpp"
+#include "shm/pattern_publish.hpp"
 
 namespace cutwater::rows {
 
@@ -49,10 +50,10 @@ shm::Capacity capacity_of(const config::Config& config) noexcept {
 std::vector<Needed> needed_of(const config::Config& config, const config::Capacity& capacity) {
   std::uint64_t breakers = 0, bulkheads = 0, places = 0, waiting = 0;
   for (const rule::BreakerSettings& one : config.breakers) {
-    breakers += rule::is_pattern(one) ? std::uint64_t{one.max_instances} + 1 : 1;
+    breakers += shm::entries_of(one);
   }
   for (const rule::BulkheadSettings& one : config.bulkheads) {
-    const std::uint64_t instances = rule::is_pattern(one) ? one.max_instances : 1;
+    const std::uint64_t instances = shm::entries_of(one);
     bulkheads += instances;
     places += instances * one.max_concurrent;
     waiting += one.max_wait_ns == 0 ? 0 : instances * one.max_waiting;

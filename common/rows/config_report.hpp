@@ -22,7 +22,7 @@ shm::Capacity capacity_of(const config::Config& config) noexcept;
 
 /// What of a good configuration does not fit this capacity: breakers, the memory of their windows
 /// and probes, bulkheads, their places, their lines. A start or reload would refuse it in the same
-/// words. Patterns count as max-instances of them, of breakers and one more.
+/// words. A pattern counts as max-instances of them and one more, as where it is published.
 std::vector<config::Finding> fit_errors(const config::Config& config,
                                         const config::Capacity& capacity);
 

@@ -172,6 +172,15 @@ TEST(ConfigCheck, SaysWhatBreakersAndBulkheadsNeedAndWhatDoesNotFit) {
   EXPECT_TRUE(has(good.out, "of 524288 of capacity.breaker-memory")) << good.out;
   EXPECT_TRUE(has(good.out, "needed: 25 of 4096 of capacity.bulkhead-cells")) << good.out;
 
+  place.write_config("capacity: { bulkheads: 4 }\nbulkheads:\n"
+                     "  'bank-*': { max-instances: 3, max-concurrent-calls: 5, "
+                     "max-wait-duration: 1s, max-waiting: 7 }\n");
+  const ProgramRun pattern = run_tool({"config", "check", place.config()});
+  EXPECT_EQ(pattern.code, 0) << pattern.out << pattern.err;
+  EXPECT_TRUE(has(pattern.out, "needed: 4 of 4 of capacity.bulkheads")) << pattern.out;
+  EXPECT_TRUE(has(pattern.out, "needed: 20 of 4096 of capacity.bulkhead-cells")) << pattern.out;
+  EXPECT_TRUE(has(pattern.out, "needed: 28 of ")) << pattern.out;
+
   place.write_config("capacity: { breaker-memory: 64KiB }\nbreakers:\n"
                      "  big: { sliding-window-type: COUNT_BASED, sliding-window-size: 65535 }\n");
   const ProgramRun bad = run_tool({"config", "check", place.config()});
