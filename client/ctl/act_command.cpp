@@ -115,11 +115,10 @@ std::string act_text(const wire::Value& row) {
   if (row.find("to") != nullptr) return escape_short(text_at(row, "to"));
   std::string text = escape_short(text_at(row, "do"));
   if (row.find("on") != nullptr) text += truth_at(row, "on") ? " on" : " off";
+  if (truth_at(row, "unlimited")) text += " unlimited";
   if (row.find("count") != nullptr) {
-    const std::uint64_t count = number_at(row, "count");
-    text += count == 0 ? " unlimited"
-                       : " " + rate_text(count, number_at(row, "period_ns")) + " burst " +
-                             std::to_string(number_at(row, "burst"));
+    text += " " + rate_text(number_at(row, "count"), number_at(row, "period_ns")) + " burst " +
+            std::to_string(number_at(row, "burst"));
   }
   return text;
 }

@@ -5,6 +5,7 @@
 
 #include "ctl/print.hpp"
 #include "ctl/text.hpp"
+#include "rule/breaker_pattern.hpp"
 
 namespace cutwater::ctl {
 namespace {
@@ -49,6 +50,24 @@ std::string key_line(Look& look, const rule::LimitSettings& limit,
          "lists for it (" + file_words(one) + ")" + undo_words(id);
 }
 
+/// The act that holds for a key of which the file has only a pattern, the longest that stands for
+/// it; empty when none does, or when the daemon does not show the key.
+std::string pattern_line(const wire::Value& row, const rule::LimitSettings& limit) {
+  const auto key = key_argument(text_at(row, "key"));
+  if (!key) return {};
+  const rule::OverrideSettings* pattern = nullptr;
+  for (const rule::OverrideSettings& one : limit.overrides) {
+    if (!one.pattern && one.key == *key) return {};        // key_line() says it
+    if (!one.pattern || !rule::pattern_stands_for(one.key, *key)) continue;
+    if (pattern == nullptr || one.key.size() > pattern->key.size()) pattern = &one;
+  }
+  if (pattern == nullptr) return {};
+  const std::string id = std::to_string(number_at(row, "id"));
+  return "limit " + escape(limit.name) + ", key " + escape_short(text_at(row, "key")) + ": " +
+         escape_short(text_at(row, "do")) + " by hand (act " + id + ") holds, not what the file " +
+         "lists for " + escape(pattern->key) + " (" + file_words(*pattern) + ")" + undo_words(id);
+}
+
 }  // namespace
 
 std::vector<std::string> held_by_hand(Look& look, const config::Config& next) {
@@ -62,6 +81,9 @@ std::vector<std::string> held_by_hand(Look& look, const config::Config& next) {
     if (limit == nullptr) continue;
     if (row.find("on") == nullptr) {
       with_keys.insert(limit->name);
+      if (std::string line = pattern_line(row, *limit); !line.empty()) {
+        out.push_back(std::move(line));
+      }
       continue;
     }
     if (std::string line = mode_line(row, *limit); !line.empty()) out.push_back(std::move(line));

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "rule/breaker_pattern.hpp"
 #include "shm/limit/key_hash.hpp"
 
 namespace cutwater::server {
@@ -55,6 +56,7 @@ wire::Value row_of(const shm::View& view, const Act& act,
     gone.name = act.limit;
     row.set("key", shown_key(view, limit == nullptr ? gone : *limit, act.key));
   }
+  if (act.kind == ActKind::Override && act.rate_count == 0) row.set("unlimited", true);
   if (act.kind == ActKind::Override && act.rate_count != 0) {
     row.set("count", act.rate_count);
     row.set("period_ns", act.rate_period_ns);
@@ -163,27 +165,38 @@ wire::Value::Array acts_over_file(const ActBook& book,
   for (const auto& [id, act] : book.standing()) named.insert(act.limit);
   std::set<std::pair<std::string_view, std::string_view>> keys;
   std::map<std::string_view, rule::Mode> modes;
+  std::map<std::string_view, std::vector<std::string_view>> patterns;
   for (const rule::LimitSettings& limit : limits) {
     if (!named.contains(limit.name)) continue;
     modes[limit.name] = limit.mode;
     for (const rule::OverrideSettings& one : limit.overrides) {
-      if (!one.pattern) keys.insert({limit.name, one.key});
+      if (one.pattern) patterns[limit.name].push_back(one.key);
+      else keys.insert({limit.name, one.key});
     }
   }
+  const auto of_pattern = [&](const Act& act) {
+    const auto found = patterns.find(act.limit);
+    return found != patterns.end() &&
+           std::any_of(found->second.begin(), found->second.end(), [&](std::string_view pattern) {
+             return rule::pattern_stands_for(pattern, act.key);
+           });
+  };
   wire::Value::Array out;
   std::size_t found = 0;
   for (const auto& [id, act] : book.standing()) {
     const auto mode = modes.find(act.limit);
     if (mode == modes.end()) continue;
     const bool shadow = act.kind == ActKind::Shadow;
+    const bool own_key = !shadow && keys.contains({act.limit, act.key});
     const bool beats = shadow ? act.shadow != (mode->second == rule::Mode::Shadow)
-                              : keys.contains({act.limit, act.key});
+                              : own_key || of_pattern(act);
     if (!beats || ++found > kMostOverFile) continue;
     out.emplace_back(fmt::format("limit {}: {} by act {}, the configuration {}", act.limit,
                                  shadow ? (act.shadow ? "shadow" : "enforced") : name_of(act.kind),
                                  id,
                                  shadow ? (act.shadow ? "enforces it" : "says mode: shadow")
-                                        : "says something else of this key"));
+                                        : own_key ? "says something else of this key"
+                                                  : "has a pattern for this key"));
   }
   if (found > kMostOverFile) out.emplace_back(fmt::format("{} more", found - kMostOverFile));
   return out;

@@ -236,7 +236,9 @@ void Acts::end_act(const Act& act, const std::string& who, Done done) {
   if (act.kind == ActKind::Breaker) return end_breaker_act(act, who, std::move(done));
   const std::uint64_t id = act.id;
   const std::uint64_t at_s = memory_->unix_now_s();
-  std::string text = fmt::format("{} of act {} undone", name_of(act.kind), id);
+  const bool enforced = act.kind == ActKind::Shadow && !act.shadow;
+  std::string text = fmt::format("{} of act {} undone", enforced ? "enforce" : name_of(act.kind),
+                                 id);
   const Note noted{act.limit, fmt::format("undo {}", name_of(act.kind))};
   if (act.kind == ActKind::Ban) {
     const shm::LimitHandle handle = shm::resolve(memory_->view(), act.limit);

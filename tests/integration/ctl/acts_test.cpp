@@ -105,6 +105,39 @@ TEST(Acts, AnActThatBeatsTheFileIsNamedByDoctorAndDiff) {
   EXPECT_FALSE(has(doctor, "enforced by act 1")) << "the file enforces it now";
 }
 
+TEST(Acts, AnActThatBeatsAPatternOfTheFileIsNamedByDoctorAndDiff) {
+  const std::string yaml =
+      "limits: { api: { rate: 10/s, show-keys: shown, keys: { 'partner:*': { rate: 5/s } } } }\n";
+  Instance instance(yaml);
+  ASSERT_EQ(instance.tool({"limit", "override", "api", "partner:q", "--unlimited"}).code, 0);
+  ASSERT_EQ(instance.tool({"limit", "ban", "api", "elsewhere"}).code, 0);
+
+  const std::string doctor = instance.tool({"doctor"}).out;
+  EXPECT_TRUE(has(doctor, "limit api: override by act 1, the configuration has a pattern for this "
+                          "key"))
+      << doctor;
+  EXPECT_FALSE(has(doctor, "by act 2")) << doctor;
+  const std::string other = instance.place().path() + "/other.yaml";
+  test::write_file(other, yaml);
+  const ProgramRun diff = instance.tool({"config", "diff", other});
+  EXPECT_TRUE(has(diff.out, "limit api, key partner:q: override by hand (act 1) holds, not what "
+                            "the file lists for partner:* (5/s)"))
+      << diff.out;
+  EXPECT_FALSE(has(diff.out, "elsewhere")) << diff.out;
+}
+
+TEST(Acts, WhatTheDaemonRefusesIsRefusedAndNotDamage) {
+  Instance instance(
+      "limits: { api: { rate: 10/s, keys: { mallory: banned } } }\n"
+      "breakers: { 'bank-*': { max-instances: 1 } }\n");
+  const ProgramRun unban = instance.tool({"limit", "unban", "api", "mallory"});
+  EXPECT_EQ(unban.code, 1) << unban.err;
+  EXPECT_TRUE(has(unban.err, "banned by the configuration")) << unban.err;
+  ASSERT_EQ(instance.tool({"breaker", "force-open", "bank-a"}).code, 0);
+  const ProgramRun full = instance.tool({"breaker", "force-open", "bank-b"});
+  EXPECT_EQ(full.code, 1) << full.err;
+}
+
 TEST(Acts, CreditDrainAndReset) {
   Instance instance(kTwoLimits);
   Client client = instance.client();
@@ -136,10 +169,17 @@ TEST(Acts, OverrideIsListedAndCanBeUndone) {
   EXPECT_TRUE(api.try_acquire("partner").allowed());
   EXPECT_FALSE(api.try_acquire("partner").allowed());
 
+  ASSERT_EQ(instance.tool({"limit", "override", "api", "free", "--unlimited"}).code, 0);
+  EXPECT_TRUE(has(instance.tool({"journal", "list"}).out, "override unlimited"));
+  const auto both = instance.json({"journal", "list"})["journal"];
+  EXPECT_EQ(both[1]["unlimited"], true);
+  EXPECT_FALSE(both[0].contains("unlimited")) << both.dump();
+  ASSERT_EQ(instance.tool({"limit", "override", "api", "free", "--end"}).code, 0);
+
   const std::string id = std::to_string(journal["journal"][0]["id"].get<std::uint64_t>());
   EXPECT_EQ(instance.tool({"journal", "undo", id}).code, 0);
   const auto after = instance.json({"journal", "list"});
-  ASSERT_EQ(after["journal"].size(), 1U) << after.dump();
+  ASSERT_EQ(after["journal"].size(), 2U) << after.dump();
   EXPECT_EQ(after["journal"][0]["state"], "undone");
 }
 
