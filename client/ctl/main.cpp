@@ -32,7 +32,7 @@ constexpr const char* kAbout =
     "memory itself.\n";
 constexpr const char* kFooter =
     "Exit codes:  0 ok or allowed, 1 refused or open, 2 usage, 3 cannot connect, 4 invalid config "
-    "or damage found, 5 not permitted, 6 no such name.\n"
+    "or damage found, 5 not permitted, 6 no such name, 7 output not written.\n"
     "Keys:  their bytes, or hex:616c for bytes that cannot be typed (exact: in front of a key that "
     "begins so); -- in front of a key that begins with a dash, behind all options.";
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/print.hpp"
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 
 #include "ctl/text.hpp"
 
@@ -31,11 +33,13 @@ Exit print(const Settings& settings, const wire::Value& document, const std::str
 }
 
 Exit print_text(const std::string& text) {
+  errno = 0;
   const bool written =
       std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
-  if (written) return Exit::Ok;
-  note("standard output cannot be written");
-  return Exit::NoConnection;
+  // A reader that has seen enough (`| head -1`) is no fault: the verdict of the command stays.
+  if (written || errno == EPIPE) return Exit::Ok;
+  note(std::string("standard output cannot be written: ") + std::strerror(errno));
+  return Exit::NotWritten;
 }
 
 void note(const std::string& text) {

@@ -29,8 +29,8 @@ enum class JsonForm : std::uint8_t { Indented, Line };
 /// bytes that are no UTF-8 are replaced.
 std::string to_json(const wire::Value& value, JsonForm form = JsonForm::Indented);
 
-/// to_json(document) with -o json, `table` otherwise. Exit::Ok, or Exit::NoConnection when standard
-/// output cannot be written.
+/// to_json(document) with -o json, `table` otherwise. Exit::Ok, or Exit::NotWritten when standard
+/// output cannot be written (a note says why); of a reader that went away nothing is said.
 Exit print(const Settings& settings, const wire::Value& document, const std::string& table);
 
 /// The table in the colours and the width of standard output.

@@ -22,6 +22,11 @@ Result<wire::SteerAnswer> ask(const Settings& settings, const wire::Steer& messa
   return answer;
 }
 
+/// A reload is refused for what the file says; any other act because it cannot be carried out.
+Exit refused_exit(const wire::Steer& message) noexcept {
+  return message.verb == wire::kVerbConfigReload ? Exit::Invalid : Exit::Refused;
+}
+
 const char* saved_word(std::uint8_t saved) {
   switch (saved) {
     case wire::kSteerSaved:
@@ -68,9 +73,9 @@ Exit steer(const Settings& settings, const wire::Steer& message, const std::stri
     case wire::kSteerNoSuchName:
       return complain(settings, "unknown_name", text, Exit::NoSuchName);
     case wire::kSteerNoRoom:
-      return complain(settings, "no_room", text, Exit::Invalid);
+      return complain(settings, "no_room", text, Exit::Refused);
     default:
-      return complain(settings, "refused", text, Exit::Invalid);
+      return complain(settings, "refused", text, refused_exit(message));
   }
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <string>
 #include <vector>
 
@@ -63,6 +65,23 @@ std::vector<std::string> lines_of(const std::string& text) {
     else if (c != '\r') out.back() += c;
   }
   return out;
+}
+
+TEST(CommandLine, AReaderThatWentAwayIsNoErrorAndAFullDiskIs) {
+  ScratchPlace place;
+  place.write_config("limits: { api: { rate: 0/s } }\n");
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  ::close(ends[0]);
+  const std::string check = "exec " + tool_program() + " config check " + place.config() + " >";
+  const ProgramRun gone =
+      test::run_program({"/bin/bash", "-c", check + "&" + std::to_string(ends[1])});
+  EXPECT_EQ(gone.code, 4) << "the verdict stays: " << gone.err;
+  EXPECT_EQ(gone.err, "");
+  ::close(ends[1]);
+  const ProgramRun full = test::run_program({"/bin/sh", "-c", check + "/dev/full"});
+  EXPECT_EQ(full.code, 7);
+  EXPECT_TRUE(has(full.err, "standard output cannot be written: No space left")) << full.err;
 }
 
 TEST(CommandLine, HelpIsEightyColumnsWide) {
