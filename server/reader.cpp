@@ -150,7 +150,7 @@ Reader::Outcome Reader::limit(const wire::Read& asked) const {
 }
 
 /// Of many thousands only those of the page are read. A cursor is a place in the list as it was
-/// when the first page was asked for; who is gone since is left out.
+/// when a first page was last asked for, by this reader or another; who is gone since is left out.
 wire::ReadAnswer Reader::listed(const wire::Read& asked, std::uint64_t first,
                                 std::size_t max_bytes) const {
   const shm::View& view = memory_.view();

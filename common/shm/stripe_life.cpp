@@ -22,10 +22,10 @@ StripeHandle claim_living_stripe(const View& view, StripeOwnerWord owner) noexce
   const StripeHandle stripe = claim_stripe(view, owner);
   if (stripe.shared) return stripe;
   CUTWATER_SYNC_POINT("stripe.claimed");
-  // The claim is a locked swap, so this look comes behind it; the reaper's look at the stripes comes
-  // behind its mark. Either the reaper sees this claim, or this sees the row marked; but while the
-  // mark lies in the reaper's store buffer neither does, and the next look at those that are over
-  // frees the stripe.
+  // The claim is a locked swap, so this look comes behind it; the reaper looks at the stripes
+  // behind its mark. Either it sees this claim, or this sees the row marked; but while the mark
+  // lies in the reaper's store buffer neither does, and the next look at those that are over frees
+  // the stripe.
   const auto row = static_cast<std::uint32_t>(owner.lo >> 32);
   if (row_alive(view, row, static_cast<std::uint32_t>(owner.lo))) return stripe;
   release_stripe(view, owner);

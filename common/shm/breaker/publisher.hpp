@@ -15,8 +15,8 @@
 // A freed place rests for an hour, since somebody may have been stopped in the middle of using it.
 // What rests is not in the memory: the next daemon may give it away at once. Whoever was stopped
 // there over the reload and the restart then writes one word of another breaker: at worst that one
-// opens, or closes, once without reason, until its next move. Epochs and incarnations of an index go
-// on over restarts, so a call is never taken for one of the index's next owner.
+// opens, or closes, once without reason, until its next move. Epochs and incarnations of an index
+// go on over restarts, so a call is never taken for one of the index's next owner.
 // Killed at any instruction: `current` names the old image with its old places, or the new one with
 // places that were whole before. Killed before committed(): outcomes of that moment may be missing.
 // Thread safety: one thread. Allocates; never on a decision path.

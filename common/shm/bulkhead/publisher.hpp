@@ -40,9 +40,10 @@ namespace cutwater::shm {
 
 /// A freed index, cell or record rests this long before it is used again: longer than anybody who
 /// runs takes from its look at the image to its swap. One who was stopped for longer, or over a
-/// restart of the daemon, which forgets what rests, swaps in the place of another bulkhead, counts there (K1), finds that it is not the one it entered, and gives
-/// the place back; killed in between, the tick does. So nobody gets in too many, at worst that
-/// bulkhead has one place less meanwhile: it is no reason to keep cells from a reload for longer.
+/// restart of the daemon, which forgets what rests, swaps in the place of another bulkhead, counts
+/// there (K1), finds that it is not the one it entered, and gives the place back; killed in
+/// between, the tick does. So nobody gets in too many, at worst that bulkhead has one place less
+/// meanwhile: it is no reason to keep cells from a reload for longer.
 inline constexpr std::int64_t kBulkheadRestNs = 10LL * 1'000'000'000;
 
 class BulkheadPublisher {
