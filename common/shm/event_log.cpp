@@ -76,10 +76,10 @@ Seen look(const View& view, std::uint64_t number, EventRecord& out) noexcept {
   return Seen::Whole;
 }
 
-/// Up to which number unstamped events are given up, looking from the unstamped `number` on: a later
-/// one tells that their writers have had their time, stamped more than 10 ms ago, or so many numbers
-/// ahead that no writer is that slow. `number` itself: none is, its writer may live. The whole rest
-/// is looked at, as a memory that took another's place may begin with a long gap.
+/// Up to which number unstamped events are given up, looking from the unstamped `number` on: a
+/// later one tells that their writers have had their time, stamped more than 10 ms ago, or so many
+/// numbers ahead that no writer is that slow. `number` itself: none is, its writer may live. The
+/// whole rest is looked at, as a memory that took another's place may begin with a long gap.
 std::uint64_t given_up(const View& view, std::uint64_t number, std::uint64_t end) noexcept {
   // Held inside the horizon: a stepped clock is a shared word.
   const std::int64_t now = std::clamp<std::int64_t>(view.clock.now(), 0, kHorizonNs);

@@ -8,9 +8,10 @@
 // another size. An entry that finds no place adds its debt to the overflow word of its limit (the
 // larger of both), so no debt is forgotten; a ban that finds none is counted and has to become an
 // override. Entries that are full are not copied. Events go over under their numbers, as many as
-// both rings hold; lists of the busiest keys begin anew. Breakers go over as they are: state with epoch, attempts and
-// deadline, also one set by hand, window, probe cells with who holds them, users, counters. A call
-// that ends after the mark ends in the successor, by exactly the cell it had taken.
+// both rings hold; lists of the busiest keys begin anew. Breakers go over as they are: state with
+// epoch, attempts and deadline, also one set by hand, window, probe cells with who holds them,
+// users, counters. A call that ends after the mark ends in the successor, by exactly the cell it
+// had taken.
 //
 // Bulkheads keep held places under their numbers; lines begin anew
 // (shm/memory_copy_bulkheads.hpp).
