@@ -190,7 +190,9 @@ void about_rows(const Facts& facts, Findings& out) {
                    std::to_string(stale) + " rows belong to processes that are gone or lost their "
                                            "connection",
                    facts.daemon == "running"
-                       ? "wait a few seconds; if they stay, look at `cutwaterctl clients`"
+                       ? "wait 5 s. One that stays holds something for a process that lives and "
+                         "has not been heard of: it comes back when that process asks or opens a "
+                         "client, ends, or by max-hold; `cutwaterctl clients` shows its pid"
                        : "start the daemon: it gives them back"});
   }
   if (rows > 0 && used >= rows) {

@@ -3,6 +3,7 @@
 
 #include "shm/process_table.hpp"
 #include "src/address.hpp"
+#include "src/ask/left_behind.hpp"
 
 namespace cutwater::client {
 namespace {
@@ -68,14 +69,10 @@ Result<Attachment> ask_instead(const Settings& settings, const std::string& path
   return asking(std::move(*link), std::move(*greeting), std::move(why));
 }
 
-}  // namespace
-
-Result<Attachment> attach(const Settings& settings, Deadline deadline, std::string row_token,
-                          const std::string& session) {
-  auto found = find_address(settings.address);
-  if (!found) return found.error();
-  if (found->ask) return ask_instead(settings, found->path, "", deadline, session);
-  auto link = Connection::connect(found->path, deadline);
+Result<Attachment> attach_at(const Settings& settings, const Address& found, Deadline deadline,
+                             std::string row_token, const std::string& session) {
+  if (found.ask) return ask_instead(settings, found.path, "", deadline, session);
+  auto link = Connection::connect(found.path, deadline);
   if (!link) return link.error();
   wire::Hello hello = hello_for(settings.name, wire::Want::Map);
   hello.features = wire::kFeatureRemember;
@@ -84,7 +81,7 @@ Result<Attachment> attach(const Settings& settings, Deadline deadline, std::stri
   if (!greeting) {
     // Descriptors that are not what was announced; every other fault shows again.
     if (greeting.error().code() != Errc::Protocol) return greeting.error();
-    return ask_instead(settings, found->path, greeting.error().text(), deadline, session);
+    return ask_instead(settings, found.path, greeting.error().text(), deadline, session);
   }
   if (greeting->welcome.mode != wire::Want::Map || !greeting->files[0]) {
     std::string why = greeting->welcome.why;
@@ -93,7 +90,7 @@ Result<Attachment> attach(const Settings& settings, Deadline deadline, std::stri
   auto segment = map(*greeting);
   if (!segment) {
     link->bye();
-    return ask_instead(settings, found->path, segment.error().text(), deadline, session);
+    return ask_instead(settings, found.path, segment.error().text(), deadline, session);
   }
   const wire::Welcome& welcome = greeting->welcome;
   Attachment out;
@@ -101,6 +98,17 @@ Result<Attachment> attach(const Settings& settings, Deadline deadline, std::stri
       std::move(*segment),
       {std::move(*link), {welcome.row_index, welcome.row_generation}, welcome.instance,
        welcome.session}});
+  return out;
+}
+
+}  // namespace
+
+Result<Attachment> attach(const Settings& settings, Deadline deadline, std::string row_token,
+                          const std::string& session) {
+  auto found = find_address(settings.address);
+  if (!found) return found.error();
+  auto out = attach_at(settings, *found, deadline, std::move(row_token), session);
+  if (out) (void)LeftBehind::end_all(found->path, settings.name, deadline);
   return out;
 }
 

@@ -11,6 +11,8 @@
 
 #include "base/clock.hpp"
 #include "base/fork_page.hpp"
+#include "src/ask/asking.hpp"
+#include "src/ask/left_behind.hpp"
 #include "src/core.hpp"
 #include "wire/ask_message.hpp"
 
@@ -67,6 +69,7 @@ DaemonLink::DaemonLink(Settings settings, std::unique_ptr<Client::Core> in_proce
 DaemonLink::~DaemonLink() {
   AskSocket* const socket = socket_.load(std::memory_order_acquire);
   if (socket != nullptr && socket->life() != process_life()) socket->abandon();
+  else if (socket != nullptr) leave_session(*socket);
   delete socket;
   for (Inherited* at = inherited_.load(std::memory_order_acquire); at != nullptr;) {
     Inherited* const next = at->next;
@@ -254,6 +257,7 @@ void DaemonLink::on_answered(AskSocket& socket) noexcept {
     change_to(ClientWay::Socket, asking_why_);
   }
   if (!asked_calls_.all_of(socket)) asked_calls_.present(socket, ask_deadline_ns());
+  end_left_behind(socket);
 }
 
 void DaemonLink::on_unanswered(AskEnd end, AskSocket& socket) noexcept {
@@ -264,6 +268,33 @@ void DaemonLink::on_unanswered(AskEnd end, AskSocket& socket) noexcept {
     change_to(ClientWay::Absent, socket.why());
   } catch (const std::exception&) {
     change_to(ClientWay::Absent, "the connection is gone");
+  }
+}
+
+/// The last ends may be on their way still, or their daemon gone with them unread.
+void DaemonLink::leave_session(AskSocket& socket) noexcept {
+  try {
+    const Nanos patience = std::min(Nanos{kLastWordNs}, settings_.ask_timeout);
+    std::int64_t clock = 0;
+    if (socket.up() && socket.unanswered() != 0) {
+      (void)ask_clock(socket, clock, boottime_ns() + patience.count());
+    }
+    if (socket.up() && socket.unanswered() == 0) return;       // BYE says the rest
+    (void)LeftBehind::add(socket.path(), socket.token());
+  } catch (const std::exception&) {
+    // no memory: what it held comes back with its process
+  }
+}
+
+void DaemonLink::end_left_behind(AskSocket& socket) noexcept {
+  const std::uint64_t added = LeftBehind::added();
+  if (added == left_ended_.load(std::memory_order_relaxed)) return;
+  try {
+    const Nanos patience = std::min(Nanos{kOfferNs}, settings_.ask_timeout);
+    if (!LeftBehind::end_all(socket.path(), settings_.name, Deadline::in(patience))) return;
+    left_ended_.store(added, std::memory_order_relaxed);
+  } catch (const std::exception&) {
+    // no memory: the next one tries again
   }
 }
 

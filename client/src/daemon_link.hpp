@@ -10,6 +10,8 @@
 // growing intervals of kPauseFirstNs .. kPauseMostNs, each bounded by the ask's time limit. Callers
 // that come meanwhile get if_absent; at a process's first attempt they wait for it. Memories and
 // records once handed out stay until the Client closes: threads may be in the middle of them.
+// A session whose daemon may not have heard of its Client's end is left to LeftBehind; attaching,
+// and an answered ask, end those of ended Clients.
 //
 // Every change of way is one line of Settings::log (kLinesAtOnce at once, then one a second).
 // Forks: a child keeps the memory and the choice; it opens a socket of its own at its first ask.
@@ -41,6 +43,8 @@ inline constexpr int kMostMemories = 64;
 inline constexpr int kLinesAtOnce = 10;
 /// A daemon that was started anew is told whose row is whose, once, by whoever decides next.
 inline constexpr std::int64_t kOfferNs = 20'000'000;
+/// A Client that ends waits so long, at most, for the answers to what it said last.
+inline constexpr std::int64_t kLastWordNs = 20'000'000;
 
 class DaemonLink {
  public:
@@ -118,6 +122,8 @@ class DaemonLink {
   void change_to(ClientWay way, std::string_view why) noexcept;
   std::string line_for(ClientWay way, std::string_view why) const;
   void say(std::string_view line) noexcept;
+  void leave_session(AskSocket& socket) noexcept;
+  void end_left_behind(AskSocket& socket) noexcept;
 
   struct Cores;                          // memories after the first one, newest first
   struct Inherited;                      // sockets of ancestors
@@ -136,6 +142,7 @@ class DaemonLink {
   std::atomic<std::int64_t> next_try_ns_{0}, pause_ns_{0};
   int memories_ = 0;
   std::atomic<std::uint64_t> takeovers_{0};          // of the daemon that knows our row
+  std::atomic<std::uint64_t> left_ended_{0};         // LeftBehind::added() when none was left
 
   mutable LifeLock saying_;              // the next four
   char why_[256] = {}, asking_why_[256] = {};

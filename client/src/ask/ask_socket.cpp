@@ -364,6 +364,16 @@ std::string AskSocket::token() {
   return token_;
 }
 
+std::string AskSocket::path() {
+  const Lock lock(mutex_);
+  return path_;
+}
+
+std::size_t AskSocket::unanswered() {
+  const Lock lock(mutex_);
+  return posted_;
+}
+
 void AskSocket::close() noexcept {
   const int fd = fd_.exchange(-1, std::memory_order_relaxed);
   up_.store(false, std::memory_order_release);

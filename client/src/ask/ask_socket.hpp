@@ -73,6 +73,10 @@ class AskSocket {
   /// The session that was last, for HELLO: to be gone on with, or for its daemon's successor to
   /// know whose was what its row still holds. Empty: there is none, or its stream was lost.
   std::string token();
+  /// Where the last connection went.
+  std::string path();
+  /// Posted calls whose answer has not been read.
+  std::size_t unanswered();
 
   /// A string of its own to write a frame into, with kHeaderSize bytes in front; give_frame() takes
   /// it back. nullptr without memory.
