@@ -21,7 +21,7 @@ constexpr auto kResolveAnswer = [](auto& io, auto& m) {
       in.number("code", resolved.code);
       if (resolved.code == 0) return in.map("settings", resolved.settings);
       in.list("nearest", resolved.nearest, {0, kMaxNearest},
-              [](auto& nearest, auto& name) { nearest.name("", name); });
+              [](auto& nearest, auto& name) { nearest.subject_or_empty("", name); });
     });
   });
 };

@@ -90,7 +90,7 @@ struct Resolve {
 struct Resolved {
   std::uint16_t code = 0;               ///< 0, or an ItemError
   Value settings = Value(Value::Map{});  ///< code 0
-  std::vector<std::string> nearest;     ///< code not 0: at most kMaxNearest names
+  std::vector<std::string> nearest;     ///< code not 0: at most kMaxNearest, patterns too
   bool operator==(const Resolved&) const = default;
 };
 

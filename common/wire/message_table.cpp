@@ -53,7 +53,7 @@ constexpr FieldRow kResolve[] = {
 };
 constexpr FieldRow kResolveAnswer[] = {
     {"names", "[[code, settings or nearest], ...0..64]",
-     "code u16: 0 and a map of settings, or an item error and at most 8 nearest names"},
+     "code u16: 0 and a map of settings, or an item error and at most 8 nearest names or patterns"},
 };
 constexpr FieldRow kAcquire[] = {
     {"ttl_ns", "u64 ns", "not begun this long after receipt: `expired`; 0 = no limit"},

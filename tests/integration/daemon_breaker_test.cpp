@@ -156,6 +156,22 @@ Call take_probe(Breaker& breaker) {
   return held;
 }
 
+TEST_F(DaemonBreaker, ANameNearAPatternIsToldThePattern) {
+  place.write_config("breakers: {bank-*: {max-instances: 2}}\n"
+                     "bulkheads: {bank-*: {max-concurrent-calls: 1, max-instances: 2}}\n");
+  DaemonProcess daemon(place);
+  ASSERT_TRUE(daemon.ready()) << daemon.log();
+  auto client = Client::open(place.address() + "?ask").value();
+
+  const Error breaker = client.breaker("bank_a").error();
+  const Error bulkhead = client.bulkhead("bank_a").error();
+
+  EXPECT_EQ(breaker.code(), Errc::UnknownName) << breaker.text();
+  EXPECT_EQ(bulkhead.code(), Errc::UnknownName) << bulkhead.text();
+  EXPECT_NE(breaker.text().find("nearest are bank-*"), std::string::npos) << breaker.text();
+  EXPECT_NE(bulkhead.text().find("nearest are bank-*"), std::string::npos) << bulkhead.text();
+}
+
 TEST_F(DaemonBreaker, SwitchedOffItSaysSoEitherWay) {
   for (const char* config : {"breakers: {fraud: {enabled: false}}\n",
                              "instance: {enabled: false}\nbreakers: {fraud: {}}\n"}) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // LeftBehind: sessions of this process whose Client ended without their daemon having heard it,
-// because none answered. A row outlives daemons as long as its process lives, so what such a session
-// held (places, probes, calls, whatever an unanswered ENTER took) would stay held for good. Whoever
-// of the process talks to a daemon at the same path next says it for them: HELLO with their token,
-// then BYE. A daemon that still knows the session gives its row back at once; a successor knows by
-// the token whose row that is, and that its client is over, and gives it back
-// RowBook::kOrphanGraceNs later. A session of a Client that still lives is never here.
+// because none answered. A row outlives daemons as long as its process lives, so what such a
+// session held (places, probes, calls, whatever an unanswered ENTER took) would stay held for good.
+// Whoever of the process talks to a daemon at the same path next says it for them: HELLO with their
+// token, then BYE. A daemon that still knows the session gives its row back at once; a successor
+// knows by the token whose row that is, and that its client is over, and gives it back 5 s later
+// (an orphan's grace). A session of a Client that still lives is never here.
 //
-// Bounds: kMost sessions; one that finds no room, or no memory, is not kept: what it held comes back
-// with the process's end or `max-hold`. After a failure the next attempt comes kPauseNs later.
+// Bounds: kMost sessions; one that finds no room, or no memory, is not kept: what it held comes
+// back with the process's end or `max-hold`. After a failure the next attempt comes kPauseNs later.
 // Forks: belongs to the process_life() it was left in; a child starts with none.
 // Thread safety: everything from any thread; no lock is held while the daemon is talked to.
 #pragma once

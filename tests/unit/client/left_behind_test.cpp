@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The book of sessions whose clients ended unheard: its bound, what is not kept, and a forked child.
+// The book of sessions whose clients ended unheard: its bound, what is not kept, a forked child.
 #include "src/ask/left_behind.hpp"
 
 #include <gtest/gtest.h>

@@ -85,7 +85,7 @@ TEST(GoldenAsking, ResolveAndPeek) {
                   {"max_wait_ns", 0},
                   {"ip_prefix", Value::array({32, 64})}});
   resolved.names[1].code = static_cast<std::uint16_t>(ItemError::UnknownName);
-  resolved.names[1].nearest = {"fraudChecks", "fraud"};
+  resolved.names[1].nearest = {"fraudChecks", "bank-*"};
   resolved.names[2].code = static_cast<std::uint16_t>(ItemError::NoRoom);
   const Peek peek{{item("api-per-user", "alice"), item({}, "bob", 3)}};
   const PeekAnswer peeked{{decision(0, 9, 0, 100'000'000), decision(3, 0, kNever, kNever)}};
