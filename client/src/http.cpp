@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "rule/bucket_rule.hpp"
+#include "shm/limit/rule_reader.hpp"
 #include "src/http_problem.hpp"
 #include "src/limit_state.hpp"
 
@@ -45,6 +46,16 @@ std::optional<std::uint64_t> more_in(const Decision& decision) noexcept {
   return wait ? retry_after_seconds(*wait) : std::nullopt;
 }
 
+/// What a line holds, and the time in which as much comes back.
+std::optional<HttpPolicy> policy_by(std::string_view name, rule::Piece line, unsigned f) {
+  if (line.burst <= 0) return std::nullopt;
+  HttpPolicy out{std::string(name), static_cast<std::uint64_t>(line.burst) >> f, Nanos{0}};
+  line.base_t = line.base_n = 0;
+  const std::int64_t window = line.mult == 0 ? rule::kNeverNs : rule::time_when(line, line.burst);
+  if (window != rule::kNeverNs) out.window = Nanos{window};
+  return out;
+}
+
 struct Problem {
   const char* type;                    ///< registered with IANA
   const char* title;
@@ -72,14 +83,64 @@ std::string detail_of(const Decision& decision) {
   switch (decision.reason()) {
     case Reason::Never: return "The request asks for more than the quota ever holds.";
     case Reason::KeyTooLong: return "The name to count this request by is too long.";
-    case Reason::InvalidArgument: return "The request asks for an amount no quota has.";
+    case Reason::InvalidArgument:
+      if (decision.limit_name().empty()) {
+        return "The list of quotas to ask is empty, too long, or not of one client.";
+      }
+      return "The request asks for an amount no quota has.";
     case Reason::Banned: out = "The caller is banned."; break;
     case Reason::Limit: out = "The quota is used up."; break;
     default: out = "The request cannot be taken now."; break;
   }
   const auto wait = retry_after_seconds(decision.retry_after());
   if (!wait) return out;
-  return out + " Come back in " + digits(*wait) + (*wait == 1 ? " second." : " seconds.");
+  out += decision.is_hint() ? " Come back in about " : " Come back in ";
+  return out + digits(*wait) + (*wait == 1 ? " second." : " seconds.");
+}
+
+/// No rule was looked at: nothing is known of what is left, and no quota was violated.
+bool is_undecided(const Decision& decision) noexcept {
+  switch (decision.reason()) {
+    case Reason::Degraded:
+    case Reason::KeyTooLong:
+    case Reason::InvalidArgument: return true;
+    default: break;
+  }
+  // A rule of this process may stand in: what it spent comes back.
+  return decision.degraded() && decision.data().computed && decision.remaining() == 0 &&
+         decision.reset_after() == Nanos{0};
+}
+
+/// Of a limit in memory that has one rate for all keys: what the daemon tells of it over the
+/// socket. For answers that came with finished numbers and no line.
+std::optional<HttpPolicy> plain_policy(const detail::LimitState& state, std::string_view name) {
+  constexpr int kReads = 8;
+  constexpr std::uint8_t kNotPlain = shm::kLimitHasOverrides | shm::kLimitHasPatterns |
+                                     shm::kLimitUnlimited | shm::kLimitBlocked |
+                                     shm::kLimitManyWindows | shm::kLimitCalendar;
+  if (state.view == nullptr) return std::nullopt;
+  const shm::View& view = *state.view;
+  // relaxed: a number that carries its whole meaning.
+  const shm::LimitRef ref = detail::unpack_ref(state.ref.load(std::memory_order_relaxed));
+  for (int read = 0; read < kReads && ref.index < view.limit_count; ++read) {
+    const std::uint64_t current = view.current();
+    const shm::LimitConfig& config = view.limit_config(current, ref.index);
+    const bool plain = shm::read_once(config.windows) == 1 &&
+                       shm::read_once(config.incarnation) == ref.incarnation &&
+                       (shm::read_once(config.flags) & kNotPlain) == 0;
+    const std::uint16_t id = shm::read_once(config.rule[0]);
+    if (plain && id >= view.rule_count) return std::nullopt;
+    rule::Piece line{};
+    unsigned f = 0;
+    if (plain) {
+      line = shm::read_after(view.rule(current, id));
+      f = shm::read_once(view.rule(current, id).f) & 63U;
+    }
+    if (view.current() != current) continue;
+    if (!plain) return std::nullopt;
+    return policy_by(name, line, f);
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -135,7 +196,7 @@ std::optional<std::uint64_t> retry_after_seconds(Nanos wait) noexcept {
 }
 
 std::string rate_limit_field(const Decision& decision) {
-  if (decision.limit_name().empty()) return {};
+  if (decision.limit_name().empty() || is_undecided(decision)) return {};
   std::string out = quoted(decision.limit_name()) + ";r=" + digits(decision.remaining());
   if (const auto more = more_in(decision)) out += ";t=" + digits(*more);
   return out;
@@ -143,19 +204,16 @@ std::string rate_limit_field(const Decision& decision) {
 
 std::optional<HttpPolicy> policy_of(const Decision& decision) {
   const DecisionData& d = decision.data();
+  if (is_undecided(decision)) return std::nullopt;
   if (d.decided_by == DecidedBy::Socket && d.owner != nullptr) {
     const detail::ToldLimit& told = static_cast<const detail::LimitState*>(d.owner)->told;
     if (told.quota == 0) return std::nullopt;
     return HttpPolicy{std::string(decision.limit_name()), told.quota, Nanos{told.window_ns}};
   }
-  if (decision.limit_name().empty() || d.computed || d.burst <= 0) return std::nullopt;
-  HttpPolicy out{std::string(decision.limit_name()),
-                 static_cast<std::uint64_t>(d.burst) >> d.f, Nanos{0}};
-  rule::Piece line = line_of(d);
-  line.base_t = line.base_n = 0;
-  const std::int64_t window = d.mult == 0 ? rule::kNeverNs : rule::time_when(line, d.burst);
-  if (window != rule::kNeverNs) out.window = Nanos{window};
-  return out;
+  if (decision.limit_name().empty()) return std::nullopt;
+  if (!d.computed) return policy_by(decision.limit_name(), line_of(d), d.f);
+  if (d.owner == nullptr) return std::nullopt;
+  return plain_policy(*static_cast<const detail::LimitState*>(d.owner), decision.limit_name());
 }
 
 std::string rate_limit_policy_field(std::span<const HttpPolicy> policies) {
@@ -172,7 +230,7 @@ std::string problem_json(const Decision& decision, const HttpOptions& options) {
   if (decision.allowed()) return {};
   std::string out = detail::problem_head(decision.reason());
   if (options.detail) out += ",\"detail\":\"" + detail_of(decision) + '"';
-  if (!decision.limit_name().empty()) {
+  if (!decision.limit_name().empty() && !is_undecided(decision)) {
     out += ",\"violated-policies\":[" + quoted(decision.limit_name()) + ']';
   }
   return out + '}';
@@ -196,7 +254,8 @@ HttpAnswer http_answer(const Decision& decision, const HttpOptions& options) {
     }
     out.fields.push_back({"RateLimit", std::move(state)});
   }
-  if (options.older_fields && !decision.limit_name().empty()) {
+  const bool told = !decision.limit_name().empty() && !is_undecided(decision);
+  if (options.older_fields && told) {
     if (!policies.empty()) out.fields.push_back({"RateLimit-Limit", digits(policies[0].quota)});
     out.fields.push_back({"RateLimit-Remaining", digits(decision.remaining())});
     if (const auto more = more_in(decision)) {

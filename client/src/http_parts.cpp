@@ -73,7 +73,10 @@ HttpAnswer http_answer(const BreakerRefusal& refusal, const HttpOptions& options
   if (refusal.reason() == Reason::Open && by_hand) {
     refused.what = "A service that this request needs was taken out of use by its operator.";
   }
-  refused.more = ",\"state\":" + quoted(name_of(refusal.state()));
+  // Where no breaker was looked at there is no state.
+  if (refusal.reason() != Reason::Degraded) {
+    refused.more = ",\"state\":" + quoted(name_of(refusal.state()));
+  }
   return answer_of(refused, options);
 }
 

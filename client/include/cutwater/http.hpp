@@ -21,6 +21,8 @@
 // they name the limit that decided. `r` whole tokens left, `t` seconds until more is there: after a
 // refusal until the asked cost is, so Retry-After is never before it. `q` is the burst and `w` the
 // seconds in which as much comes back.
+// A limiter that did not decide (degraded, bad arguments) knows none of them: its answer has
+// neither, and no `violated-policies`.
 // A full bulkhead is a 503, not a 429: this caller did nothing too often, our side has no room, and
 // a client that slows itself down on 429 would be punished for the load of others.
 // Body: RFC 9457, with the registered problem types and `violated-policies` naming the limit. Of a
@@ -86,8 +88,9 @@ CUTWATER_EXPORT std::optional<std::uint64_t> retry_after_seconds(Nanos wait) noe
 /// Empty: the decision has no limit to speak of.
 CUTWATER_EXPORT std::string rate_limit_field(const Decision& decision);
 
-/// The policy a decision shows by itself; nothing for one over several windows. Over the socket
-/// that of a limit with one rate for all keys, as it was when the limit was first asked for.
+/// The policy a decision shows by itself; nothing for one over several windows. Over the socket, of
+/// several limits at once, of a charge or a shadow's: that of a limit with one rate for all keys,
+/// over the socket as it was when the limit was first asked for.
 CUTWATER_EXPORT std::optional<HttpPolicy> policy_of(const Decision& decision);
 
 /// Value of RateLimit-Policy: `"burst";q=100;w=60, "daily";q=1000;w=86400`.

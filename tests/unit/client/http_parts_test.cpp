@@ -101,7 +101,7 @@ TEST_F(HttpParts, AnEntryAnswersByThePartThatRefused) {
   {
     const Entry granted = client->enter(ask);
     EXPECT_EQ(text_of(http_answer(granted)),
-              "200\nRateLimit: \"api\";r=0;t=5\n\n");
+              "200\nRateLimit-Policy: \"api\";q=1;w=5\nRateLimit: \"api\";r=0;t=5\n\n");
   }
   EXPECT_EQ(text_of(http_answer(client->enter({.bulkhead = &bulkhead}))), "200\n\n");
   const Entry by_limit = client->enter(ask);
@@ -118,6 +118,18 @@ TEST_F(HttpParts, AnEntryAnswersByThePartThatRefused) {
   ASSERT_TRUE(breaker.transition_to(BreakerStatus::Open));
   const Entry by_breaker = client->enter(ask);
   EXPECT_EQ(text_of(http_answer(by_breaker)), refused());
+}
+
+TEST_F(HttpParts, WhereNoBreakerWasLookedAtThereIsNoState) {
+  Breaker gone = fraud();
+  ASSERT_TRUE(client->reload("breakers: {other: {}}\n"));
+
+  const HttpAnswer answer = http_answer(gone.try_enter().refusal());
+
+  EXPECT_EQ(answer.status, 503);
+  EXPECT_NE(answer.body.find(R"("name":"fraud","reason":"degraded","retry_after":)"),
+            std::string::npos)
+      << answer.body;
 }
 
 TEST_F(HttpParts, AnEntryThatNoPartRefusedAnswersByItsReason) {

@@ -116,7 +116,7 @@ TEST_F(Http, ALimiterThatCannotDecideIsNoQuota) {
   Limit api = limit();
   ASSERT_TRUE(client->reload("limits:\n  other: {rate: 1/s, burst: 5}\n"));
 
-  const HttpAnswer answer = http_answer(api.try_acquire("k"), {.rate_limit = false});
+  const HttpAnswer answer = http_answer(api.try_acquire("k"), {.older_fields = true});
 
   EXPECT_EQ(text_of(answer),
             R"(503
@@ -126,8 +126,44 @@ Cache-Control: no-store
 
 {"type":"https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",)"
             R"("title":"Request cannot be satisfied due to temporary server capacity constraints",)"
-            R"("status":503,"detail":"The request cannot be taken now. Come back in 1 second.",)"
-            R"("violated-policies":["api"]})");
+            R"("status":503,)"
+            R"("detail":"The request cannot be taken now. Come back in about 1 second."})");
+}
+
+// Several at once, a charge after the fact, a shadow's: they come as finished numbers.
+TEST_F(Http, EveryDecisionOfAPlainLimitShowsItsPolicy) {
+  start("limits:\n  api: {rate: 1 per 5s, burst: 10}\n"
+        "  dark: {rate: 1/s, burst: 1, mode: shadow}\n"
+        "  two: {windows: [{rate: 1/s, burst: 5}, {rate: 9/h, burst: 9}]}\n");
+  Limit api = limit(), dark = limit("dark"), two = limit("two");
+  const auto policy = [](const HttpAnswer& answer) {
+    for (const HttpField& field : answer.fields) {
+      if (field.name == "RateLimit-Policy") return field.value;
+    }
+    return std::string();
+  };
+  const std::string told = "\"api\";q=10;w=50", darks = "\"dark\";q=1;w=1";
+
+  const Admission granted = client->acquire_all({{api, "k", 3}});
+  EXPECT_EQ(policy(http_answer(granted)), told);
+  EXPECT_EQ(policy(http_answer(granted.each()[0])), told);
+  EXPECT_EQ(policy(http_answer(client->acquire_all({{api, "k", 8}}))), told);
+  EXPECT_EQ(policy(http_answer(client->enter({.limits = {{api, "k", 3}}}))), told);
+  EXPECT_EQ(policy(http_answer(client->enter({.limits = {{api, "k", 9}}}))), told);
+  EXPECT_EQ(policy(http_answer(api.charge("k", 2))), told);
+  EXPECT_EQ(policy(http_answer(dark.try_acquire("k"))), darks);
+  EXPECT_EQ(policy(http_answer(dark.try_acquire("k"))), darks) << "it would have been refused";
+  EXPECT_EQ(policy(http_answer(two.try_acquire("k"))), "") << "no one rate";
+}
+
+TEST_F(Http, AnEmptyListIsSaidToBeOne) {
+  start("limits:\n  api: {rate: 1/s, burst: 5}\n");
+
+  const HttpAnswer answer = http_answer(client->acquire_all({}));
+
+  EXPECT_EQ(answer.status, 500);
+  EXPECT_NE(answer.body.find("The list of quotas to ask is empty"), std::string::npos)
+      << answer.body;
 }
 
 TEST_F(Http, SeveralLimitsNameTheOneThatRefuses) {
