@@ -6,6 +6,7 @@
 
 #include "base/fork_page.hpp"
 #include "rule/bulkhead_text.hpp"
+#include "shm/bulkhead/detail.hpp"
 #include "shm/bulkhead/quick.hpp"
 #include "src/ask/ask_watcher.hpp"
 #include "src/core.hpp"
@@ -87,6 +88,12 @@ std::string_view BulkheadRefusal::bulkhead_name() const noexcept {
   return record_ == nullptr ? std::string_view{} : record_->name_view;
 }
 
+/// `own`: the name of what answered; a pattern's for names beyond its max-instances.
+void BulkheadRefusal::share(std::string_view own) noexcept {
+  const bool other = own != bulkhead_name() && own.find('*') != std::string_view::npos;
+  shared_[other ? own.copy(shared_, sizeof shared_ - 1) : 0] = 0;
+}
+
 std::string BulkheadRefusal::text() const {
   if (reason_ == Reason::Degraded) {
     return "bulkhead '" + std::string(bulkhead_name()) + "' cannot be asked; " +
@@ -102,6 +109,7 @@ std::string BulkheadRefusal::text() const {
   story.waited_ns = waited_.count();
   story.cut_wait_ns = cut_wait_.count();
   story.expired = reason_ == Reason::Expired;
+  story.shared_by = shared_;
   return rule::refusal_text(story, retry_after_ == kNever ? -1 : retry_after_.count());
 }
 
@@ -115,10 +123,15 @@ void EnterParts::fill(BulkheadRefusal& refusal, const BulkheadRecord& record,
   refusal.waiting_ = said.waiting;
   refusal.oldest_held_ = Nanos{said.oldest_ns};
   refusal.waited_ = Nanos{waited_ns};
-  if (said.reason == Reason::Full && said.max_wait_ns == 0) refusal.cut_wait_ = asked_wait;
+  refusal.cut_wait_ = cut_of(said.reason, said.max_wait_ns == 0, refusal.waited_, asked_wait);
   refusal.retry_after_ =
       said.retry_after_ns < 0 ? kNever : Nanos{std::max<std::int64_t>(1, said.retry_after_ns)};
-  if (said.reason != Reason::Degraded) return;
+  if (said.reason != Reason::Degraded) {
+    if (spot == nullptr || spot->index() >= spot->view->bulkhead_count) return;
+    char own[sizeof refusal.shared_] = {};
+    shm::bulkhead_name(*spot->view, spot->view->current(), spot->index(), own, sizeof own);
+    return refusal.share(own);
+  }
   const bool child = spot != nullptr && spot->caller().row == 0;
   refusal.nowhere_ = static_cast<std::uint8_t>(child ? Nowhere::NoRow : Nowhere::Gone);
 }

@@ -79,6 +79,11 @@ bool enter_asked(BulkheadRecord& record, const PlaceAsk& ask, wire::Admission& t
 inline Nanos wait_asked(const std::optional<Nanos>& max_wait) noexcept {
   return std::max(max_wait.value_or(Nanos{0}), Nanos{0});
 }
+/// BulkheadRefusal::cut_wait(). `nobody_waits`: max-wait-duration is 0.
+inline Nanos cut_of(Reason reason, bool nobody_waits, Nanos waited, Nanos asked) noexcept {
+  const bool cut = nobody_waits || (waited > Nanos{0} && waited < asked);
+  return reason == Reason::Full && cut ? asked : Nanos{0};
+}
 /// How much longer than a usual ask one may take that may stand in line.
 Nanos patience_of(const PlaceAsk& ask) noexcept;
 /// RESOLVE of a bulkhead: how it stands.

@@ -28,7 +28,14 @@ std::string refusal_text(const BulkheadStory& s, std::int64_t retry_after_ns) {
   if (s.waited_ns > 0) text += " after " + duration_text(s.waited_ns) + " in line";
   if (s.limit != 0 || s.in_use != 0) text += ": " + use_text(s);
   if (s.limit == 0) return text;
-  if (s.cut_wait_ns > 0) {
+  if (!s.shared_by.empty()) {
+    text += "; these places are shared by names beyond max-instances of '" +
+            std::string(s.shared_by) + "'";
+  }
+  if (s.cut_wait_ns > 0 && s.waited_ns > 0) {
+    text += "; its max-wait-duration ended the wait, " + wait_text(s.cut_wait_ns) +
+            " were asked for";
+  } else if (s.cut_wait_ns > 0) {
     text += "; nobody may wait for one: its max-wait-duration is 0, and the " +
             wait_text(s.cut_wait_ns) + " asked for do not change that";
   }

@@ -126,6 +126,7 @@ class Decider {
                                 wire::Receipts* receipts);
   void tell_limits(const WaitingEnter& entering);
   void tell_grant(const WaitingEnter& entering, Holder& holder, wire::Receipts* receipts);
+  void tell_shared(shm::BulkheadRef ref, wire::Admission& out) const;
   void tell_refusal(const WaitingEnter& entering);
   void tell_call(shm::BreakerRef ref, const shm::BreakerCall& call, std::int64_t now,
                  Ticket& ticket, wire::Admission& out);

@@ -189,6 +189,14 @@ void Decider::tell_grant(const WaitingEnter& entering, Holder& holder, wire::Rec
   keep_tickets(entering.asked, receipts);
 }
 
+/// Whose places they are, for a name beyond a pattern's max-instances.
+void Decider::tell_shared(shm::BulkheadRef ref, wire::Admission& out) const {
+  shm::BulkheadInfo info;
+  if (met_.reason == Reason::Degraded) return;
+  if (!shm::read_bulkhead(memory_.view(), ref.index, info)) return;
+  if (info.kind == shm::kPatternEntry) out.pattern = info.name;
+}
+
 void Decider::tell_refusal(const WaitingEnter& entering) {
   wire::Admission& out = entered_.admission;
   switch (met_.part) {
@@ -211,6 +219,7 @@ void Decider::tell_refusal(const WaitingEnter& entering) {
       if (met_.reason == Reason::Full && met_.bulkhead.max_wait_ns == 0) {
         out.flags |= wire::kAnswerNoLine;
       }
+      tell_shared(entering.entering.ask.bulkhead, out);
       [[fallthrough]];
     case shm::EnterPart::None:
       if (met_.hint) out.flags |= wire::kAnswerHint;

@@ -80,7 +80,7 @@ class CUTWATER_EXPORT BulkheadRefusal {
   Nanos oldest_held() const noexcept { return oldest_held_; }
   /// How long it had waited in line before it was refused; 0: it never was in line.
   Nanos waited() const noexcept { return waited_; }
-  /// The wait that was asked for, where `max-wait-duration: 0` lets nobody wait; else 0.
+  /// The wait that was asked for, where `max-wait-duration` ended it before; else 0.
   Nanos cut_wait() const noexcept { return cut_wait_; }
   /// The median holding time of late, 1 s when unknown: always a hint, never 0.
   Nanos retry_after() const noexcept { return retry_after_; }
@@ -93,6 +93,7 @@ class CUTWATER_EXPORT BulkheadRefusal {
  private:
   friend class Bulkhead;
   friend struct detail::EnterParts;
+  void share(std::string_view own) noexcept;
   Reason reason_ = Reason::Degraded;
   std::uint8_t nowhere_ = 0;         // detail::Nowhere
   std::uint32_t in_use_ = 0;
@@ -103,6 +104,7 @@ class CUTWATER_EXPORT BulkheadRefusal {
   Nanos cut_wait_{0};
   Nanos retry_after_{1};
   const detail::BulkheadRecord* record_ = nullptr;
+  char shared_[64] = {};             // the pattern whose own places refused; "": its own
 };
 
 /// One held place. Moves, is never copied; a moved-from Place is empty.

@@ -78,7 +78,9 @@ void EnterParts::fill(BulkheadRefusal& refusal, const BulkheadRecord& record,
   refusal.waiting_ = told.waiting;
   refusal.oldest_held_ = Nanos{told_ns(told.oldest_ns)};
   refusal.waited_ = Nanos{told_ns(told.waited_ns)};
-  if ((told.flags & wire::kAnswerNoLine) != 0) refusal.cut_wait_ = asked_wait;
+  refusal.cut_wait_ = cut_of(refusal.reason_, (told.flags & wire::kAnswerNoLine) != 0,
+                             refusal.waited_, asked_wait);
+  refusal.share(told.pattern);
   const Nanos wait{told_ns(told.retry_after_ns)};
   refusal.retry_after_ =
       refusal.reason_ == Reason::Degraded ? Nanos{retry_nowhere_ns(record.link)}

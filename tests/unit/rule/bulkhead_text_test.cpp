@@ -49,6 +49,19 @@ TEST(BulkheadText, OneThatWaitedInVainSaysHowLong) {
             "later");
 }
 
+TEST(BulkheadText, SaysWhatCutTheWaitAndWhoSharesThePlaces) {
+  BulkheadStory s = full();
+  s.waiting = 0;
+  s.oldest_ns = 0;
+  s.waited_ns = 200 * kMs;
+  s.cut_wait_ns = 5'000 * kMs;
+  s.shared_by = "bank-*";
+  EXPECT_EQ(refusal_text(s, 40 * kMs),
+            "bulkhead 'fraudCheck' is full after 200 ms in line: 10 of 10 places are held; these "
+            "places are shared by names beyond max-instances of 'bank-*'; its max-wait-duration "
+            "ended the wait, 5 s were asked for; retry after about 40 ms");
+}
+
 TEST(BulkheadText, AFreePlaceThatIsOwedToTheLineIsNotCalledFull) {
   BulkheadStory s = full();
   s.in_use = 9;
