@@ -3,6 +3,7 @@
 #include <cutwater/breaker.hpp>
 
 #include <algorithm>
+#include <cstring>
 #include <span>
 
 #include "base/fork_page.hpp"
@@ -15,6 +16,7 @@
 #include "src/enter_parts.hpp"
 #include "src/give_back.hpp"
 #include "src/passing_exceptions.hpp"
+#include "src/refusal_moment.hpp"
 
 namespace cutwater {
 namespace {
@@ -142,6 +144,10 @@ void EnterParts::fill(BreakerRefusal& refusal, const BreakerRecord& record,
   refusal.hint_ = said.hint || said.reason == Reason::Degraded;
   refusal.process_ = said.scope == shm::RefusalScope::Process;
   refusal.now_ns_ = said.now_ns;
+  if (place != nullptr && said.reason != Reason::Degraded && !refusal.process_) {
+    const RefusalMoment then = moment_of(*place->view, place->breaker().index, said);
+    std::memcpy(refusal.why_, &then, sizeof then);
+  }
   refusal.retry_after_ = said.retry_after_ns < 0 ? kNever : Nanos{said.retry_after_ns};
 }
 

@@ -80,7 +80,7 @@ class CUTWATER_EXPORT BreakerRefusal {
   bool for_this_process() const noexcept { return process_; }
   std::string_view breaker_name() const noexcept;
   /// "breaker 'fraudCheck' is OPEN since 3.2 s (failure rate 60 % of 10 calls), does not permit
-  /// calls, retry after 11.8 s". Allocates.
+  /// calls, retry after 11.8 s". Of the moment it refused in, whenever it is read. Allocates.
   std::string text() const;
 
  private:
@@ -98,7 +98,7 @@ class CUTWATER_EXPORT BreakerRefusal {
   const detail::BreakerPlace* place_ = nullptr;
   // Told over the socket: now_ns_ is the age of the state, < 0 unknown, and this what brought it
   // there, with a 0 behind it, then the pattern whose own breaker refused, or "", with another 0;
-  // the bytes behind that are nobody's.
+  // the bytes behind that are nobody's. Else numbers of the moment it refused in.
   bool told_ = false;
   char why_[159];
 };

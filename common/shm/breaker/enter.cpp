@@ -25,6 +25,7 @@ BreakerEntry refused(const BreakerWord& word, Reason reason, std::int64_t now,
                      std::int64_t retry_after) noexcept {
   BreakerEntry entry;
   entry.reason = reason;
+  entry.call.epoch = word.epoch;                     // of the state that refuses
   entry.state = word.state;
   entry.ramping = word.ramping;
   entry.now_ns = now;
