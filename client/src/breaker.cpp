@@ -188,14 +188,9 @@ BreakerStatus Breaker::state() const noexcept {
   }
   // Switched off in the configuration, whatever was steered: every call is granted.
   if ((info.numbers.flags & rule::kBreakerSwitchedOff) != 0) return BreakerStatus::Disabled;
-  if (!info.effective.ready) return static_cast<BreakerStatus>(info.word.state);
-  switch (info.word.state) {
-    case rule::BreakerState::Open:
-    case rule::BreakerState::ForcedOpen: return BreakerStatus::HalfOpen;
-    case rule::BreakerState::Disabled:
-    case rule::BreakerState::MetricsOnly: return BreakerStatus::Closed;
-    default: return static_cast<BreakerStatus>(info.word.state);
-  }
+  const rule::BreakerState now = info.word.state;
+  return static_cast<BreakerStatus>(
+      info.effective.ready ? rule::state_after(info.numbers, now) : now);
 }
 
 std::string Breaker::explain() const {

@@ -218,7 +218,11 @@ wire::Resolved Asking::resolve_breaker(const std::string& name) const {
   wire::Resolved out;
   out.settings = settings_of(info.numbers);
   const bool off = (info.numbers.flags & rule::kBreakerSwitchedOff) != 0;
-  const rule::BreakerState state = off ? rule::BreakerState::Disabled : info.effective.state;
+  // As Breaker::state() of a program that reads the memory itself.
+  const rule::BreakerState state =
+      off ? rule::BreakerState::Disabled
+          : info.effective.ready ? rule::state_after(info.numbers, info.word.state)
+                                 : info.word.state;
   out.settings.set("state", static_cast<std::uint8_t>(word_of(state)));
   out.settings.set("would", next.granted ? 0U : static_cast<unsigned>(next.reason));
   out.settings.set("explain", rule::explain_text(info.numbers, shm::story_of(info)));
