@@ -117,7 +117,7 @@ Result<detail::LimitState*> DaemonLink::limit(Client::Core& head, std::string_vi
 Result<void> DaemonLink::resolve(wire::NameKind kind, std::string_view name) {
   const Place place = this->place();
   if (place.socket == nullptr) return {};
-  if (!wire::is_name(name)) {
+  if (!wire::is_name(name) && !wire::is_pattern_name(name)) {
     return Error{Errc::UnknownName, "no " + std::string(word_of(kind)) +
                                         " can have this name: 1 to 63 letters, digits and . _ : -, "
                                         "the first a letter or a digit"};

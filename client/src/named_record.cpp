@@ -195,7 +195,7 @@ Result<Record*> named_record(std::atomic<Record*>& list, std::string_view name, 
     if (known->name_view == name) return known;
   }
   if (fails) return Error{Errc::NoDaemon, "no daemon answers: " + link->status().why};
-  if (core == nullptr && !wire::is_name(name)) {
+  if (core == nullptr && !wire::is_name(name) && !wire::is_pattern_name(name)) {
     return Error{Errc::UnknownName, "no " + std::string(Record::kWhat) +
                                         " can have this name: 1 to 63 letters, digits and . _ : "
                                         "-, the first a letter or a digit"};

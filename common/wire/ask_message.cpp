@@ -10,7 +10,7 @@ constexpr auto kResolve = [](auto& io, auto& m) {
   io.list("names", m.names, {1, kMaxResolve}, [](auto& list, auto& ask) {
     list.tuple("", [&](auto& in) {
       in.number("kind", ask.kind, 0, 3);
-      in.name("name", ask.name);
+      in.subject_or_empty("name", ask.name);
     });
   });
 };

@@ -10,8 +10,8 @@ constexpr auto kEnter = [](auto& io, auto& m) {
   io.number("ttl_ns", m.ttl_ns);
   io.number("max_wait_ns", m.max_wait_ns);
   item_fields(io, m.items, {0, kMaxEnterItems});
-  io.name_or_nil("bulkhead", m.bulkhead);
-  io.name_or_nil("breaker", m.breaker);
+  io.subject_or_nil("bulkhead", m.bulkhead);
+  io.subject_or_nil("breaker", m.breaker);
   if (io.more(m.apart || m.call_ns != 0)) io.number("call_ns", m.call_ns);
   if (io.more(m.apart)) io.flag("apart", m.apart);
 };

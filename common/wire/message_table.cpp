@@ -49,7 +49,8 @@ constexpr FieldRow kPong[] = {
     {"clock_ns", "u64 ns", "the segment's clock"},
 };
 constexpr FieldRow kResolve[] = {
-    {"names", "[[kind, name], ...1..64]", "kind u8: 0 limit, 1 breaker, 2 bulkhead, 3 guard"},
+    {"names", "[[kind, name], ...1..64]",
+     "kind u8: 0 limit, 1 breaker, 2 bulkhead, 3 guard; name also a pattern's"},
 };
 constexpr FieldRow kResolveAnswer[] = {
     {"names", "[[code, settings or nearest], ...0..64]",
@@ -80,8 +81,8 @@ constexpr FieldRow kEnter[] = {
     {"ttl_ns", "u64 ns", "as in ACQUIRE"},
     {"max_wait_ns", "u64 ns", "for tokens and for a place"},
     {"items", "[item, ...0..8]", "all or none"},
-    {"bulkhead", "str: a name, or nil", "a place in it"},
-    {"breaker", "str: a name, or nil", "its permission"},
+    {"bulkhead", "str: a name or a pattern's, or nil", "a place in it"},
+    {"breaker", "str: a name or a pattern's, or nil", "its permission"},
     {"call_ns", "? u64 ns, default 0", "how long the call may take, 0 = unknown: life of a probe"},
     {"apart", "? bool, default false", "of breaker and bulkhead: the place gets its own ticket"},
 };

@@ -222,7 +222,7 @@ TEST(Messages, NamesHaveTheirForm) {
   }
 }
 
-TEST(Messages, APatternIsNamedWhereABreakerIsLookedAtOrSteeredAndNowhereElse) {
+TEST(Messages, APatternIsNamedWhereABreakerIsAskedLookedAtOrSteered) {
   Read read;
   read.what = "breaker";
   Steer steer;
@@ -253,8 +253,14 @@ TEST(Messages, APatternIsNamedWhereABreakerIsLookedAtOrSteeredAndNowhereElse) {
   EXPECT_FALSE(encode(event));
   EXPECT_FALSE(is_pattern_name("plain"));
   Enter enter;
-  enter.breaker = "bank-*";
+  enter.breaker = enter.bulkhead = "bank-*";
+  EXPECT_EQ(decode<Enter>(encode(enter).value())->breaker, "bank-*");
+  EXPECT_EQ(decode<Enter>(encode(enter).value())->bulkhead, "bank-*");
+  enter.breaker = "bank-*-*";
   EXPECT_FALSE(encode(enter));
+  Resolve resolve;
+  resolve.names = {{NameKind::Breaker, "bank-*"}};
+  EXPECT_EQ(decode<Resolve>(encode(resolve).value())->names[0].name, "bank-*");
 }
 
 TEST(Messages, WritingRefusesWhatReadingWouldRefuse) {
