@@ -17,28 +17,72 @@ constexpr std::uint64_t kOverridesPerPattern = 16;   // and of the others one in
 constexpr std::size_t kMaxCalendars = 64;
 constexpr std::size_t kMaxCompared = 1024;  // sets of windows of one limit; bounds the time
 
+/// What may be taken of one thing that the memory reserves.
+struct Room {
+  const char* key;                     ///< of `capacity`
+  const char* what;                    ///< in words
+  std::uint64_t grows_to;              ///< where nothing is written; more is taken only when asked
+  std::uint64_t most;                  ///< that may be written
+  std::string_view each_by;            ///< the setting of a block that makes one take more; or ""
+};
+constexpr Room kBreakerRoom{"breakers", "breakers", 1024, 65535, ""};
+constexpr Room kBulkheadRoom{"bulkheads", "bulkheads", 1024, 65535, ""};
+constexpr Room kCellRoom{"bulkhead-cells", "places of bulkheads", 1 << 16, 1 << 20, ""};
+constexpr Room kWaiterRoom{"waiters", "calls in line at bulkheads", 1 << 14, 1 << 18,
+                           "max-waiting"};
+
 /// What all blocks of a section take of one thing that the memory reserves.
 struct Need {
   std::uint64_t all = 0;
   std::string widest;                  ///< the pattern that takes most; empty: there is none
   std::uint64_t widest_takes = 0, instances = 0, each = 0;
 
-  /// Why it is too much, and what to set. Empty: it fits.
-  std::string beyond(std::uint64_t room, const std::string& what, const std::string& key) const {
-    if (all <= room) return {};
-    std::string text = std::to_string(all) + " " + what + " do not fit capacity." + key +
-                       ", which is " + std::to_string(room);
-    std::string smaller;
+  /// Why it is too much, and what to set. Empty: it fits. `reserved`: what is, `written` or not.
+  std::string beyond(std::uint64_t reserved, bool written, const Room& room) const {
+    if (all <= reserved) return {};
+    const std::uint64_t there = written ? reserved : room.grows_to;
+    std::string text = std::to_string(all) + " " + room.what + " do not fit capacity." + room.key;
+    text += written ? ", which is " + std::to_string(reserved)
+                    : ", which is not written and grows by itself to " + std::to_string(there);
     if (!widest.empty()) {
       text += ": '" + widest + "' takes " + std::to_string(widest_takes) +
               ", its max-instances of " + std::to_string(instances) + " and one";
       if (each > 1) text += ", " + std::to_string(each) + " each";
-      const std::uint64_t others = all - instances * each;
-      smaller = others + each <= room
-                    ? ", or its max-instances to at most " + std::to_string((room - others) / each)
-                    : ", or smaller max-instances and fewer " + what;
     }
-    return text + "; set capacity." + key + " to at least " + std::to_string(all) + smaller;
+    const bool settable = all <= room.most;
+    text += settable ? std::string("; set capacity.") + room.key + " to at least "
+                     : std::string("; more than ");
+    text += settable ? std::to_string(all) : std::to_string(room.most) + " cannot be set";
+    return text + smaller(there, room, settable);
+  }
+
+ private:
+  /// What the blocks may do instead, or must.
+  std::string smaller(std::uint64_t there, const Room& room, bool settable) const {
+    const std::string link = settable ? ", or " : ": set ";
+    if (widest.empty()) {
+      if (settable) return {};
+      return std::string(": write fewer") + (room.each_by.empty() ? "" : ", or a smaller ") +
+             std::string(room.each_by);
+    }
+    // Without a written capacity, and none that could be, the most of all is what can be had.
+    const std::uint64_t can = settable ? there : room.most;
+    const std::uint64_t others = all - instances * each, rest = all - widest_takes;
+    std::string out;
+    if (others + each <= can) {
+      out = link + "its max-instances to at most " + std::to_string((can - others) / each);
+    }
+    const std::uint64_t one = rest <= can ? (can - rest) / (instances + 1) : 0;
+    if (!room.each_by.empty() && one > 0) {
+      out += (out.empty() ? link : ", or ") + "its " + std::string(room.each_by) + " to at most " +
+             std::to_string(one);
+    }
+    if (!settable && !out.empty()) {
+      out += std::string(", and capacity.") + room.key + " to " + std::to_string(room.most);
+    }
+    if (!out.empty()) return out;
+    return (settable ? ", or " : ": write ") + std::string("smaller max-instances and fewer ") +
+           room.what;
   }
 };
 
@@ -184,45 +228,45 @@ std::uint64_t waiters_of(const BulkheadSettings& one) {
 }  // namespace
 
 /// What is not written is what the blocks need: a first pattern is not refused for a number nobody
-/// chose. Beyond these bounds memory is not taken without being asked for: a breaker's counters are
-/// about 30 KB at 32 stripes.
+/// chose. Beyond Room::grows_to memory is not taken without being asked for: a breaker's counters
+/// are about 30 KB at 32 stripes.
 void Reader::fit_capacity() {
-  const auto fit = [&](std::string_view path, std::uint32_t& room, const Need& need,
-                       std::uint32_t most) {
+  const auto fit = [&](std::uint32_t& reserved, const Need& need, const Room& room) {
+    const std::string path = std::string("capacity.") + room.key;
     const auto value = std::find_if(config_.values.begin(), config_.values.end(),
                                     [&](const Value& one) { return one.path == path; });
     if (value == config_.values.end() || value->place.source != Source::Default) return;
-    if (need.all <= room || need.all > most) return;
-    room = static_cast<std::uint32_t>(need.all);
-    value->text = std::to_string(room);
+    if (need.all <= reserved || need.all > room.grows_to) return;
+    reserved = static_cast<std::uint32_t>(need.all);
+    value->text = std::to_string(reserved);
   };
   Capacity& capacity = config_.capacity;
-  fit("capacity.breakers", capacity.breakers, needed(config_.breakers, breakers_of), 1024);
-  fit("capacity.bulkheads", capacity.bulkheads, needed(config_.bulkheads, bulkheads_of), 1024);
-  fit("capacity.bulkhead-cells", capacity.bulkhead_cells, needed(config_.bulkheads, cells_of),
-      1 << 16);
-  fit("capacity.waiters", capacity.waiters, needed(config_.bulkheads, waiters_of), 1 << 14);
+  fit(capacity.breakers, needed(config_.breakers, breakers_of), kBreakerRoom);
+  fit(capacity.bulkheads, needed(config_.bulkheads, bulkheads_of), kBulkheadRoom);
+  fit(capacity.bulkhead_cells, needed(config_.bulkheads, cells_of), kCellRoom);
+  fit(capacity.waiters, needed(config_.bulkheads, waiters_of), kWaiterRoom);
 }
 
 void Reader::check_breakers() {
-  const Need need = needed(config_.breakers, breakers_of);
-  if (config_.find_value("capacity.breakers") == nullptr) return;
-  if (const std::string text = need.beyond(config_.capacity.breakers, "breakers", "breakers");
-      !text.empty()) {
-    fail(breakers_place_, "breakers", text);
-  }
+  const Value* value = config_.find_value(std::string("capacity.") + kBreakerRoom.key);
+  if (value == nullptr) return;
+  const std::string text =
+      needed(config_.breakers, breakers_of)
+          .beyond(config_.capacity.breakers, value->place.source != Source::Default, kBreakerRoom);
+  if (!text.empty()) fail(breakers_place_, "breakers", text);
 }
 
 void Reader::check_bulkheads() {
-  const auto fit = [&](std::uint64_t room, const std::string& what, const std::string& key,
-                       auto each) {
-    if (config_.find_value("capacity." + key) == nullptr) return;
-    const std::string text = needed(config_.bulkheads, each).beyond(room, what, key);
+  const auto fit = [&](std::uint64_t reserved, const Room& room, auto each) {
+    const Value* value = config_.find_value(std::string("capacity.") + room.key);
+    if (value == nullptr) return;
+    const bool written = value->place.source != Source::Default;
+    const std::string text = needed(config_.bulkheads, each).beyond(reserved, written, room);
     if (!text.empty()) fail(bulkheads_place_, "bulkheads", text);
   };
-  fit(config_.capacity.bulkheads, "bulkheads", "bulkheads", bulkheads_of);
-  fit(config_.capacity.bulkhead_cells, "places of bulkheads", "bulkhead-cells", cells_of);
-  fit(config_.capacity.waiters, "calls in line at bulkheads", "waiters", waiters_of);
+  fit(config_.capacity.bulkheads, kBulkheadRoom, bulkheads_of);
+  fit(config_.capacity.bulkhead_cells, kCellRoom, cells_of);
+  fit(config_.capacity.waiters, kWaiterRoom, waiters_of);
 }
 
 void Reader::check_listen() {

@@ -17,8 +17,29 @@ TEST(Capacity, CapacityThatIsNotWrittenIsWhatTheBlocksNeed) {
   EXPECT_EQ(config_of("breakers: { \"p-*\": { max-instances: 1023 } }").capacity.breakers, 1024U);
   EXPECT_EQ(errors_of("breakers: { \"p-*\": { max-instances: 1024 } }"),
             Lines{"cutwater.yaml:1:1: breakers: 1025 breakers do not fit capacity.breakers, which "
-                  "is 80: 'p-*' takes 1025, its max-instances of 1024 and one; set "
-                  "capacity.breakers to at least 1025, or its max-instances to at most 79"});
+                  "is not written and grows by itself to 1024: 'p-*' takes 1025, its max-instances "
+                  "of 1024 and one; set capacity.breakers to at least 1025, or its max-instances "
+                  "to at most 1023"});
+}
+
+TEST(Capacity, OnlyWhatCanBeFollowedIsAdvised) {
+  EXPECT_EQ(errors_of("bulkheads: { \"p-*\": { max-concurrent-calls: 1, max-instances: 624, "
+                      "max-wait-duration: 1s, max-waiting: 1024 } }"),
+            Lines{"cutwater.yaml:1:1: bulkheads: 640000 calls in line at bulkheads do not fit "
+                  "capacity.waiters, which is not written and grows by itself to 16384: 'p-*' "
+                  "takes 640000, its max-instances of 624 and one, 1024 each; more than 262144 "
+                  "cannot be set: set its max-instances to at most 255, or its max-waiting to at "
+                  "most 419, and capacity.waiters to 262144"});
+  EXPECT_TRUE(load("capacity: { waiters: 262144 }\nbulkheads: { \"p-*\": { "
+                   "max-concurrent-calls: 1, max-instances: 624, max-wait-duration: 1s, "
+                   "max-waiting: 419 } }").ok());
+  EXPECT_EQ(errors_of("bulkheads: { \"p-*\": { max-concurrent-calls: 1, max-wait-duration: 1s, "
+                      "max-waiting: 1024 } }"),
+            Lines{"cutwater.yaml:1:1: bulkheads: 66560 calls in line at bulkheads do not fit "
+                  "capacity.waiters, which is not written and grows by itself to 16384: 'p-*' "
+                  "takes 66560, its max-instances of 64 and one, 1024 each; set capacity.waiters "
+                  "to at least 66560, or its max-instances to at most 15, or its max-waiting to "
+                  "at most 252"});
 }
 
 TEST(Capacity, MoreThanFitAreRefused) {
