@@ -135,6 +135,10 @@ Exit run_breaker_get(const Settings& settings, const std::string& name) {
 
   std::string text = text_of(figures(*row, settings.colour));
   Lines counts, set;
+  if (row->find("measured") != nullptr && !truth_at(*row, "measured")) {
+    counts.emplace_back("measured", "no: without slow-call-rate-threshold only the durations that "
+                                    "callers give are known");
+  }
   add_durations(counts, *row, "durations", "durations");
   add_durations(counts, *row, "last minute", "durations_minute");
   add_counts(counts, row->find("counters"));

@@ -50,6 +50,8 @@ void about_span(const wire::Value& row, const std::string& name, Findings& out) 
 void about_probes(const wire::Value& row, const std::string& name, Findings& out) {
   const wire::Value& minute = part(row, "durations_minute");
   const std::uint64_t p99 = number_at(minute.is_nil() ? part(row, "durations") : minute, "p99_ns");
+  // A handful that callers gave says nothing of the many that nobody measured.
+  if (row.find("measured") != nullptr && !truth_at(row, "measured")) return;
   const std::uint64_t timeout = setting_ns(row, "probe-timeout");
   if (timeout == 0 || p99 <= timeout / 2) return;
   out.push_back(

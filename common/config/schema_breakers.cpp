@@ -135,7 +135,8 @@ const Key kRows[] = {
    .help = "Share of failed calls at which it opens.",
    .store = put<&B::failure_rate_ppm>, .load = get<&B::failure_rate_ppm>},
   {.block = kBreakerBlock, .name = "slow-call-rate-threshold", .kind = Kind::Percent,
-   .words = "off", .help = "Share of slow calls at which it opens.",
+   .words = "off", .help = "Share of slow calls at which it opens. Only with it is the time of "
+                          "every call taken; `off`: of those that callers give.",
    .store = put<&B::slow_rate_ppm>, .load = get<&B::slow_rate_ppm>},
   {.block = kBreakerBlock, .name = "slow-call-duration-threshold", .kind = Kind::Duration,
    .min = 1, .max = rule::kMaxSlowNs, .help = "A call that takes longer is slow.",

@@ -229,6 +229,7 @@ wire::Value whole_row_of(const shm::View& view, std::uint32_t index, const Break
   add_span(row, info, figures);
   add_counters(row, figures.sums);
   add_moves(row, figures);
+  row.set("measured", info.numbers.slow_ppm != rule::kOffPpm);
   wire::Value total = durations_row(figures.total), minute = durations_row(figures.minute);
   if (!total.is_nil()) row.set("durations", std::move(total));
   if (!minute.is_nil()) row.set("durations_minute", std::move(minute));

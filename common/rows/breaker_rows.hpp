@@ -13,6 +13,8 @@
 //             window_span_ns (what the window spans now; of a COUNT window by the outcomes of the
 //             last minute, absent while nobody knows), counters {word: number}, classes {class:
 //             failures}, transitions [{from to reason count}], time_in_state_ns {state: ns},
+//             measured (every call's time is taken: slow-call-rate-threshold needs it; else only
+//             durations that callers give are known),
 //             durations, durations_minute {calls mean_ns p50_ns p99_ns max_ns span_ns?} (absent: no
 //             call was measured), would_open {now? first? first_ns?} (METRICS_ONLY: reasons that
 //             would hold it open now, and that would have opened it first in this visit),

@@ -26,7 +26,7 @@ constexpr auto kAdmission = [](auto& in, auto& a) {
   in.number("reset_after_ns", a.reset_after_ns);
   in.number("wait_ns", a.wait_ns);
   in.number("window", a.window);
-  in.answer_bits("flags", a.flags, kKnownAnswerFlags);
+  in.answer_bits("flags", a.flags, kKnownAnswerFlags | kAnswerTimed);
   in.number("state", a.state);
   in.number("epoch", a.epoch);
   in.binary("ticket", a.ticket, kMaxTicket);

@@ -43,6 +43,10 @@ enum class BreakerWord : std::uint8_t {
   None = 0, Closed = 1, Open = 2, HalfOpen = 3, Disabled = 4, ForcedOpen = 5, MetricsOnly = 6,
 };
 
+/// In an admission's flags: the time that the granted call takes is to be told with its outcome.
+/// Without it only a duration that the program gave is.
+inline constexpr std::uint16_t kAnswerTimed = 2048;
+
 /// One answer for all parts, or an item error in its place (then `text`, and nothing else).
 struct Admission {
   std::uint16_t reason = kReasonAllowed;

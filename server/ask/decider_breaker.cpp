@@ -51,6 +51,14 @@ std::string_view class_of(const shm::View& view, shm::BreakerRef ref,
                               });
 }
 
+/// The call of a ticket; without its start where nobody measures, as for a program that reads the
+/// memory itself.
+shm::BreakerCall call_of(const shm::View& view, const Ticket& ticket) {
+  shm::BreakerCall out = ticket.call;
+  if (!shm::measures_calls(view, ticket.breaker)) out.start_ns = 0;
+  return out;
+}
+
 /// What was told, as the breaker counts it.
 shm::BreakerReport report_of(const shm::View& view, shm::BreakerRef ref,
                              const wire::OutcomeReport& told) {
@@ -107,6 +115,7 @@ void Decider::tell_call(shm::BreakerRef ref, const shm::BreakerCall& call, std::
   ticket.call = call;
   out.state = word_of(call.kind);
   out.epoch = call.epoch;
+  if (shm::measures_calls(memory_.view(), ref)) out.flags |= wire::kAnswerTimed;
   if (call.kind != shm::CallKind::Probe) return;
   const auto until = static_cast<std::int64_t>(shm::unpack_probe(call.ticket).deadline_us);
   out.deadline_ns = wire_ns(until * 1'000 - now);
@@ -195,7 +204,7 @@ bool Decider::end_ticket(const Ticket& ticket, const wire::OutcomeReport& report
   }
   if (ticket.has_breaker) {
     stale = shm::finish_breaker(view, ticket.breaker, caller_of(holder, ticket.breaker),
-                                ticket.call, report_of(view, ticket.breaker, report)) ==
+                                call_of(view, ticket), report_of(view, ticket.breaker, report)) ==
             shm::Recorded::Stale;
   }
   return stale;
@@ -215,8 +224,8 @@ bool Decider::end_cells(const Ticket& ticket, const wire::OutcomeReport& report,
   const shm::BreakerReport told = ticket.is_probe()
                                       ? report_of(view, ticket.breaker, report)
                                       : shm::BreakerReport{.kind = shm::Ended::Cancelled};
-  return shm::finish_breaker(view, ticket.breaker, caller_of(holder, ticket.breaker), ticket.call,
-                             told) == shm::Recorded::Stale;
+  return shm::finish_breaker(view, ticket.breaker, caller_of(holder, ticket.breaker),
+                             call_of(view, ticket), told) == shm::Recorded::Stale;
 }
 
 std::uint16_t Decider::cancel(std::string_view ticket, Holder& holder) {

@@ -76,6 +76,7 @@ bool AskedBreaker::enter(BreakerRecord& record, Nanos deadline, Entered& out,
 }
 
 void EnterParts::fill(Call& call, AskedCall* held, const wire::Admission& told) noexcept {
+  if (held != nullptr) held->timed = (told.flags & wire::kAnswerTimed) != 0;
   call.ticket_[0] = word_of(held);
   call.life_ = process_life();
   call.epoch_ = static_cast<std::uint32_t>(told.epoch);
@@ -136,7 +137,8 @@ std::optional<AskedBreaker::Looked> AskedBreaker::look(BreakerRecord& record,
   }
 }
 
-/// Tells it, with the duration as far as it is known here. `counts`: it has one.
+/// Tells it, with the duration where it was given, or is wanted and known here. `counts`: there is
+/// one.
 void AskedBreaker::say(Call& call, wire::OutcomeReport report, bool counts) noexcept {
   AskedCall* const asked = asked_of(call.ticket_[0]);
   // What was inherited over a fork is its parent's; what was never granted has nothing to say.
@@ -146,7 +148,8 @@ void AskedBreaker::say(Call& call, wire::OutcomeReport report, bool counts) noex
   DaemonLink& link = *static_cast<BreakerRecord*>(asked->record)->link;
   AskSocket* const socket = link.place().socket;
   const bool measured = report.duration_ns != wire::kNever;
-  if (!measured && counts && socket != nullptr && !socket->stepped()) {
+  const bool measures = counts && asked->timed && socket != nullptr && !socket->stepped();
+  if (!measured && measures) {
     report.duration_ns = static_cast<std::uint64_t>(
         std::max<std::int64_t>(0, boottime_ns() - asked->start_ns));
   }                                      // else the daemon measures

@@ -28,6 +28,7 @@ struct AskedCall {
   std::array<char, wire::kMaxTicket> ticket{};
   std::uint8_t size = 0;                 ///< of the ticket; 0: gone
   bool holds = false;                    ///< a cell: its outcome is repeated until it is answered
+  bool timed = false;                    ///< a Call: the time it takes is told with its end
   bool used = false;                     ///< its end is told, or lost: AskedCalls' own
   std::uint32_t session = 0;             ///< whose ticket it is
   AskedCall* before = nullptr;           ///< AskedCalls' own

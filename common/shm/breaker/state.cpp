@@ -9,6 +9,7 @@
 #include "shm/breaker/detail.hpp"
 #include "shm/breaker/story.hpp"
 #include "shm/breaker/trips.hpp"
+#include "shm/breaker/words.hpp"
 #include "shm/bulkhead/bulkhead.hpp"
 #include "shm/event_log.hpp"
 #include "shm/limit/rule_reader.hpp"
@@ -360,6 +361,17 @@ rule::ClassVerdict judge_class(const View& view, BreakerRef ref, std::string_vie
     verdict = rule::judge_class(name, record_given, lookup);
   });
   return read ? verdict : rule::default_verdict(name);
+}
+
+bool measures_calls(const View& view, BreakerRef ref) noexcept {
+  for (int read = 0; read < kConfigReads && ref.index < view.breaker_count; ++read) {
+    const std::uint64_t current = view.current();
+    const auto& config = reinterpret_cast<const BreakerConfig*>(
+        view.image[current & kCurrentImageBit] + view.image_breakers_offset)[ref.index];
+    const bool measures = read_once(config.numbers.slow_ppm) != rule::kOffPpm;
+    if (view.current() == current) return measures;
+  }
+  return false;
 }
 
 }  // namespace cutwater::shm

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From what a reader sees of a breaker (shm/breaker/breaker.hpp) to what is told of it in words
-// (rule/breaker_text.hpp, rule/breaker_explain.hpp). `story.name` lies in `info`. Pure.
+// (rule/breaker_text.hpp, rule/breaker_explain.hpp). `story.name` lies in `info`. Pure, but for
+// measures_calls(), which reads.
 #pragma once
 #include "rule/breaker_explain.hpp"
 #include "shm/breaker/breaker.hpp"
@@ -29,5 +30,9 @@ inline rule::BreakerStory story_of(const BreakerInfo& info) noexcept {
 inline rule::BreakerAround around(const BreakerInfo& info) noexcept {
   return {info.users, info.users_open, info.hanging};
 }
+
+/// Whether a call takes the time it lasts: only where slow-call-rate-threshold needs it, so that
+/// others need no clock. A duration that is given along counts everywhere.
+bool measures_calls(const View& view, BreakerRef ref) noexcept;
 
 }  // namespace cutwater::shm

@@ -36,9 +36,10 @@ TEST(Schema, OfOneBreakerOpenAndByHand) {
   const Fields every = {
       "allowed", "answer", "attempts", "breaker", "calls", "classes", "counters", "daemon",
       "durations", "enabled", "epoch", "explain", "failures", "flapping", "hanging", "hint",
-      "ignore", "instance", "note", "probes", "probes_held", "probes_spent", "processes", "ramping",
-      "ready", "reason", "retry_after_ns", "run", "settings", "since_ns", "slow", "source", "state",
-      "time_in_state_ns", "transitions", "users", "users_open", "window", "window_span_ns"};
+      "ignore", "instance", "measured", "note", "probes", "probes_held", "probes_spent",
+      "processes", "ramping", "ready", "reason", "retry_after_ns", "run", "settings", "since_ns",
+      "slow", "source", "state", "time_in_state_ns", "transitions", "users", "users_open",
+      "window", "window_span_ns"};
 
   const auto open = parse(instance.tool({"breaker", "get", "fraud", "-o", "json"}).out);
   EXPECT_EQ(fields_of(open), every);

@@ -263,7 +263,8 @@ std::string AskDaemon::enter(const wire::Enter& asked) {
     told.why = "failure rate 60 % of 10 calls";
   } else {
     told.state = probes ? wire::BreakerWord::HalfOpen : wire::BreakerWord::Closed;
-    if (probes) told.flags = wire::kAnswerHolds;
+    if (probes) told.flags |= wire::kAnswerHolds;
+    if (timed) told.flags |= wire::kAnswerTimed;
     told.ticket = "ticket " + std::to_string(++tickets_made_);
   }
   return payload_of(out);

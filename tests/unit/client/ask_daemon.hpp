@@ -38,6 +38,7 @@ class AskDaemon {
   std::set<std::string> breakers{"fraud"};
   std::atomic<bool> open{false};                 ///< breakers refuse: OPEN for 2 s, since 3.2 s
   std::atomic<bool> probes{false};               ///< what they grant holds a cell
+  std::atomic<bool> timed{true};                 ///< ... is to tell the time it takes
   std::atomic<bool> silent{false};               ///< takes requests and answers none
   std::atomic<bool> resumes{true};               ///< false: every session is unknown
   std::atomic<std::uint64_t> wait_ns{0};         ///< every charge begins so much later

@@ -56,6 +56,23 @@ TEST_F(BreakerAsked, EveryWordIsReportedOnceAndSomeAreQuiet) {
   EXPECT_EQ(client.status().unreported, 0U);
 }
 
+// As a program that reads the memory itself: no time is taken where no setting needs it.
+TEST_F(BreakerAsked, NoTimeIsTakenWhereNoneIsWantedAndAGivenOneIsTold) {
+  daemon.timed = false;
+  Client client = open(options());
+  Breaker fraud = client.breaker("fraud").value();
+  fraud.try_enter()->succeeded();
+  fraud.try_enter()->failed("timeout");
+  fraud.try_enter()->succeeded(5ms);
+
+  ASSERT_TRUE(daemon.wait_outcomes(3));
+
+  const auto told = daemon.outcomes();
+  EXPECT_EQ(told[0].duration_ns, wire::kNever);
+  EXPECT_EQ(told[1].duration_ns, wire::kNever);
+  EXPECT_EQ(told[2].duration_ns, 5'000'000U);
+}
+
 TEST_F(BreakerAsked, ASecondWordIsToldAndAnExceptionThatPassesIsAFailure) {
   Client client = open(options());
   Breaker fraud = client.breaker("fraud").value();

@@ -151,6 +151,9 @@ TEST(Doctor, NamesProbesThatEndBeforeTheCallsDo) {
   Value row = breaker();
   row.set("durations", Value::map({{"p99_ns", 15'000'000'001U}}));
   expect_finding(with(row), "a probe counts as failed after 30s", true, "raise probe-timeout");
+  Value unmeasured = row;
+  unmeasured.set("measured", false);
+  EXPECT_TRUE(diagnose(with(unmeasured)).empty()) << "a few that callers gave say nothing of all";
   row.set("durations_minute", Value::map({{"p99_ns", 20'000'000U}}));
   EXPECT_TRUE(diagnose(with(row)).empty()) << "the last minute is what counts";
 }
