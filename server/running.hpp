@@ -5,6 +5,7 @@
 #include <string>
 
 #include "config/config.hpp"
+#include "rows/config_report.hpp"
 
 namespace cutwater::server {
 
@@ -18,8 +19,11 @@ struct ConfigSource {
   config::LoadOutcome load() const {
     config::LoadOptions options = config::system_options(environment);
     options.settings = settings;
-    if (file.empty()) return config::load_text("", "built-in defaults", options);
-    return config::load_file(file, options);
+    config::LoadOutcome outcome = file.empty()
+                                      ? config::load_text("", "built-in defaults", options)
+                                      : config::load_file(file, options);
+    if (outcome.config) rows::grow_breaker_memory(*outcome.config);
+    return outcome;
   }
 };
 

@@ -9,6 +9,7 @@
 
 #include "base/fork_page.hpp"
 #include "config/config.hpp"
+#include "shm/breaker/publisher.hpp"
 #include "src/core.hpp"
 #include "src/no_memory.hpp"
 
@@ -26,6 +27,11 @@ shm::SegmentOptions options_for(const config::Config& config, const SteppedClock
   options.capacity.events = config.capacity.events;
   options.capacity.breakers = config.capacity.breakers;
   options.capacity.breaker_memory = config.capacity.breaker_memory;
+  const config::Value* const memory = config.find_value("capacity.breaker-memory");
+  if (memory != nullptr && memory->place.source == config::Source::Default) {
+    options.capacity.breaker_memory =
+        std::max(config.capacity.breaker_memory, shm::breaker_memory_needed(config.breakers));
+  }
   options.capacity.trips = config.capacity.trips;
   options.capacity.bulkheads = config.capacity.bulkheads;
   options.capacity.bulkhead_cells = config.capacity.bulkhead_cells;

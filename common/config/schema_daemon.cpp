@@ -171,7 +171,8 @@ const Key kRows[] = {
   {.block = "capacity", .name = "breaker-memory", .kind = Kind::Size, .max = 1 << 30,
    .fallback = "512KiB", .reload = Reload::Capacity,
    .help = "Windows, half-open places and users of breakers: a window of 100 takes 2112 bytes, a "
-           "place 16, a user 64 once three processes use it.",
+           "place 16, a user 64 once three processes use it. Not written: what the breakers need, "
+           "up to 16 MiB, at least 512 KiB.",
    .store = [](T t, V v) { t.config.capacity.breaker_memory = v.number; }},
   {.block = "capacity", .name = "bulkheads", .kind = Kind::Count, .max = 65535, .fallback = "80",
    .reload = Reload::Capacity,

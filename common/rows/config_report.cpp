@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rows/config_report.hpp"
 
+#include <algorithm>
 #include <cstdio>
 
+#include "config/count.hpp"
 #include "config/problem.hpp"
 #include "shm/breaker/publisher.hpp"
 #include "shm/bulkhead/layout.hpp"
@@ -89,8 +91,21 @@ std::vector<config::Finding> fit_errors(const config::Config& config,
   return out;
 }
 
+void grow_breaker_memory(config::Config& config) {
+  constexpr std::uint64_t kStep = 64 << 10;
+  const auto value = std::find_if(
+      config.values.begin(), config.values.end(),
+      [](const config::Value& one) { return one.path == "capacity.breaker-memory"; });
+  if (value == config.values.end() || value->place.source != config::Source::Default) return;
+  const std::uint64_t needed = shm::breaker_memory_needed(config.breakers);
+  if (needed <= config.capacity.breaker_memory || needed > kBreakerMemoryGrowsTo) return;
+  config.capacity.breaker_memory = (needed + kStep - 1) / kStep * kStep;
+  value->text = config::format_size(config.capacity.breaker_memory);
+}
+
 config::LoadOutcome fitting(config::LoadOutcome outcome) {
   if (!outcome.ok()) return outcome;
+  grow_breaker_memory(*outcome.config);
   outcome.errors = fit_errors(*outcome.config, outcome.config->capacity);
   if (!outcome.errors.empty()) outcome.config.reset();
   return outcome;

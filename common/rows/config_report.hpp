@@ -26,8 +26,13 @@ shm::Capacity capacity_of(const config::Config& config) noexcept;
 std::vector<config::Finding> fit_errors(const config::Config& config,
                                         const config::Capacity& capacity);
 
-/// The same outcome, refused by fit_errors() for its own capacity where it was good: what checking
-/// a file says.
+/// A capacity.breaker-memory that is not written becomes what the breakers need, up to so many
+/// bytes; beyond, memory is not taken without being asked for.
+inline constexpr std::uint64_t kBreakerMemoryGrowsTo = 16ULL << 20;
+void grow_breaker_memory(config::Config& config);
+
+/// The same outcome, grown, and refused by fit_errors() for its own capacity where it was good:
+/// what checking a file says.
 config::LoadOutcome fitting(config::LoadOutcome outcome);
 
 /// How much of it is needed: `breaker-memory` 21120 of 524288, ...; what is not used is left out.

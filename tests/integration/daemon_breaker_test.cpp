@@ -156,6 +156,24 @@ Call take_probe(Breaker& breaker) {
   return held;
 }
 
+TEST_F(DaemonBreaker, MemoryThatIsNotWrittenIsWhatAPatternNeeds) {
+  place.write_config("breakers: {bank-*: {max-instances: 200}}\n");
+  {
+    DaemonProcess daemon(place);
+    ASSERT_TRUE(daemon.ready()) << daemon.log();
+    auto client = Client::open(place.address()).value();
+    for (int i = 0; i < 200; ++i) {
+      ASSERT_TRUE(client.breaker("bank-" + std::to_string(i)).value().try_enter());
+    }
+  }
+  place.write_config("capacity: {breaker-memory: 512KiB}\n"
+                     "breakers: {bank-*: {max-instances: 200}}\n");
+  DaemonProcess daemon(place);
+  EXPECT_FALSE(daemon.ready()) << "what is written is what is taken";
+  EXPECT_NE(daemon.log().find("set capacity.breaker-memory to at least "), std::string::npos)
+      << daemon.log();
+}
+
 TEST_F(DaemonBreaker, ANameNearAPatternIsToldThePattern) {
   place.write_config("breakers: {bank-*: {max-instances: 2}}\n"
                      "bulkheads: {bank-*: {max-concurrent-calls: 1, max-instances: 2}}\n");
