@@ -103,12 +103,41 @@ std::string legend(const std::vector<Change>& changes) {
   return out + ")\n";
 }
 
+/// Written by nobody: what a block has of a preset or by default when it comes or goes.
+bool is_of_itself(const Change& change) {
+  if (!change.before.empty() && !change.after.empty()) return false;
+  const std::string& origin = change.before.empty() ? change.after_origin : change.before_origin;
+  return origin == "default" || origin.starts_with("preset ");
+}
+
+/// `breakers.bank: and 30 settings from default, 5 from preset hystrix`, a line for each block.
+std::string unwritten(const std::vector<Change>& changes) {
+  std::map<std::string, std::map<std::string, std::size_t>> blocks;
+  for (const Change& change : changes) {
+    if (!is_of_itself(change)) continue;
+    const bool added = change.before.empty();
+    ++blocks[change.path.substr(0, change.path.rfind('.'))]
+            [added ? "from " + change.after_origin : "that were from " + change.before_origin];
+  }
+  std::string out;
+  for (const auto& [block, origins] : blocks) {
+    out += "   " + block + ": and ";
+    std::string list;
+    for (const auto& [origin, count] : origins) {
+      list += (list.empty() ? "" : ", ") + std::to_string(count) + " " + origin;
+    }
+    out += list + " (with -o json each)\n";
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string Diff::text() const {
   if (changes.empty()) return "no change\n";
   std::string out;
   for (const Change& change : changes) {
+    if (is_of_itself(change)) continue;
     const std::string before = change.before.empty() ? "(not there)" : change.before;
     const std::string after = change.after.empty() ? "(gone)" : change.after;
     out += std::string(1, change.reload) + "  " + change.path + ": " + before + " -> " + after +
@@ -116,7 +145,7 @@ std::string Diff::text() const {
     out += change.after_origin.empty() ? "was " + change.before_origin : change.after_origin;
     out += "\n";
   }
-  out += legend(changes);
+  out += unwritten(changes) + legend(changes);
   for (const LimitChange& limit : limits) {
     out += "limit " + limit.name;
     if (limit.touched) {

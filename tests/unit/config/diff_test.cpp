@@ -126,6 +126,8 @@ TEST(Diff, NamesEveryValueWithOldAndNewAndOrigins) {
   has("S  instance.name: main -> blue  # cutwater.yaml:1:19");
   has("L  limits.a.burst: 1 -> 5  # cutwater.yaml:3:26");
   has("L  limits.c.rate: (not there) -> 3/s  # cutwater.yaml:4:14");
+  EXPECT_NE(text.find("   limits.c: and "), std::string::npos) << text;
+  EXPECT_EQ(text.find("limits.c.on-full"), std::string::npos) << "nobody wrote it";
   has("L  limits.b.rate: 2/s -> (gone)  # was cutwater.yaml:3:14");
   has("L  log.level: debug -> info  # default");
   has("limit a, 7 keys in debt:");
