@@ -336,6 +336,10 @@ Result<Rows> Look::read_trips(std::string_view breaker, std::uint32_t most) {
 
 Error Look::why_unknown(std::string_view kind, std::string_view name, const Error& error) {
   if (error.code() == Errc::NotPermitted) return error;
+  // Whether a pattern is full is seen in the memory alone: its words stay.
+  if (const auto at = error.text().find("no instance '"); at != std::string::npos) {
+    return Error{Errc::UnknownName, error.text().substr(at)};
+  }
   const auto all = read(std::string(kind) + "s");
   if (!all) return error;
   std::vector<std::string> known;

@@ -273,7 +273,8 @@ Result<wire::Value> breaker_row(const shm::View& view, std::string_view name) {
   if (ref.index != shm::kNoLine && shm::read_breaker(view, ref.index, info)) {
     return whole_row_of(view, ref.index, info);
   }
-  return unknown_name("breaker", name, names_of(breakers_by_name(view)));
+  return unknown_name("breaker", name, names_of(breakers_by_name(view)),
+                      [&](std::string_view p) { return breaker_pattern_is_full(view, p); });
 }
 
 }  // namespace cutwater::rows

@@ -143,7 +143,8 @@ Result<wire::Value> bulkhead_row(const shm::View& view, std::string_view name) {
   const shm::BulkheadRef ref = shm::find_bulkhead(view, name);
   BulkheadInfo info;
   if (ref.index == shm::kNoLine || !shm::read_bulkhead(view, ref.index, info)) {
-    return unknown_name("bulkhead", name, names_of(bulkheads_by_name(view)));
+    return unknown_name("bulkhead", name, names_of(bulkheads_by_name(view)),
+                        [&](std::string_view p) { return bulkhead_pattern_is_full(view, p); });
   }
   const shm::BulkheadSums sums = shm::sum_bulkhead_counters(view, ref.index);
   wire::Value row = row_of(view, info, sums);

@@ -27,7 +27,26 @@ std::vector<Named> by_name(const shm::PatternSide& side, Which which, IsWell is_
   return out;
 }
 
+bool is_full(const shm::PatternSide& side, std::uint32_t pattern) {
+  if (pattern == shm::kNoLine) return false;
+  const std::uint64_t current = side.view().current();
+  for (std::uint32_t i = 0; i < side.count(); ++i) {
+    const shm::PatternEntry entry = side.entry(current, i);
+    const bool of_it = entry.used && entry.kind == shm::kInstanceEntry && entry.pattern == pattern;
+    if (of_it && !shm::is_taken(entry)) return false;
+  }
+  return true;
+}
+
 }  // namespace
+
+bool breaker_pattern_is_full(const shm::View& view, std::string_view pattern) {
+  return is_full(shm::BreakerSide(view), shm::find_breaker(view, pattern).index);
+}
+
+bool bulkhead_pattern_is_full(const shm::View& view, std::string_view pattern) {
+  return is_full(shm::BulkheadSide(view), shm::find_bulkhead(view, pattern).index);
+}
 
 std::vector<Named> breakers_by_name(const shm::View& view, Which which) {
   return by_name(shm::BreakerSide(view), which,

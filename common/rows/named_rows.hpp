@@ -7,6 +7,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "shm/pattern_place.hpp"
@@ -27,6 +28,9 @@ enum class Which : std::uint8_t { All, NotWell };
 /// In order of their names; nothing of any size is read of them.
 std::vector<Named> breakers_by_name(const shm::View& view, Which which = Which::All);
 std::vector<Named> bulkheads_by_name(const shm::View& view, Which which = Which::All);
+/// Whether all max-instances of this pattern are in use: further names share its own entry.
+bool breaker_pattern_is_full(const shm::View& view, std::string_view pattern);
+bool bulkhead_pattern_is_full(const shm::View& view, std::string_view pattern);
 /// Only the names, to tell near ones.
 std::vector<std::string> names_of(const std::vector<Named>& all);
 

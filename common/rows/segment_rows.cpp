@@ -177,11 +177,18 @@ std::string_view pattern_of(std::string_view name, const std::vector<std::string
 }  // namespace
 
 Error unknown_name(std::string_view kind, std::string_view name,
-                   const std::vector<std::string>& known) {
+                   const std::vector<std::string>& known,
+                   const std::function<bool(std::string_view)>& is_full) {
   constexpr std::size_t kNamed = 8;  // so many names are still read by a person
   const std::string what(kind);
   std::string text = "no " + what + " '" + printable(name) + "'";
   if (const std::string_view pattern = pattern_of(name, known); !pattern.empty()) {
+    if (is_full && is_full(pattern)) {
+      const std::string own = "'" + std::string(pattern) + "'";
+      return {Errc::UnknownName, "no instance '" + printable(name) + "': the max-instances of " +
+                                     own + " are used up, so calls by this name share " + own +
+                                     "; look at it by `cutwaterctl " + what + " get " + own + "`"};
+    }
     return {Errc::UnknownName, "no instance '" + printable(name) + "': its first caller makes it, "
                                    "and once the max-instances are used up '" +
                                    std::string(pattern) + "' answers for it"};

@@ -23,6 +23,7 @@
 // Thread safety: one thread. Allocates; never on a decision path.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -65,8 +66,10 @@ EventRows event_rows(const shm::View& view, std::uint64_t from, std::uint32_t ma
 
 /// `no limit 'logn'; did you mean 'login'?`, or all names when there are few; of a name that a
 /// pattern among the known stands for, which one answers. `kind`: limit, breaker or bulkhead.
+/// `is_full`: whether all max-instances of such a pattern are in use; without it nobody can say.
 Error unknown_name(std::string_view kind, std::string_view name,
-                   const std::vector<std::string>& known);
+                   const std::vector<std::string>& known,
+                   const std::function<bool(std::string_view)>& is_full = {});
 inline Error unknown_limit(std::string_view name, const std::vector<std::string>& known) {
   return unknown_name("limit", name, known);
 }

@@ -116,6 +116,12 @@ TEST(BreakerPattern, ANameWithoutAnInstanceSaysWhoAnswersForIt) {
     EXPECT_EQ(run.code, 6) << verb;
     EXPECT_TRUE(has(run.err, words)) << verb << ": " << run.err;
   }
+  ASSERT_EQ(instance.tool({"breaker", "force-open", "bank-a"}).code, 0) << "makes the only one";
+  const ProgramRun full = instance.tool({"breaker", "get", "bank-zz"});
+  EXPECT_EQ(full.code, 6);
+  EXPECT_TRUE(has(full.err, "the max-instances of 'bank-*' are used up, so calls by this name "
+                            "share 'bank-*'; look at it by `cutwaterctl breaker get 'bank-*'`"))
+      << full.err;
   const ProgramRun other = instance.tool({"breaker", "get", "shop-*"});
   EXPECT_EQ(other.code, 6) << other.err;
   EXPECT_TRUE(has(other.err, "no breaker 'shop-*'; there are bank-*")) << other.err;

@@ -48,7 +48,7 @@ TEST(BulkheadPatternCommand, InstancesAndThePatternsOwnAreListedAndRead) {
   EXPECT_GE(own["counters"]["beyond_instances"], 2);
   const ProgramRun other = instance.tool({"bulkhead", "get", "bank-zz"});
   EXPECT_EQ(other.code, 6);
-  EXPECT_TRUE(has(other.err, "'bank-*' answers for it")) << other.err;
+  EXPECT_TRUE(has(other.err, "calls by this name share 'bank-*'")) << other.err;
   const ProgramRun doctor = instance.tool({"doctor"});
   EXPECT_TRUE(has(doctor.out, "bank-*: ")) << doctor.out;
   EXPECT_TRUE(has(doctor.out, "max-instances")) << doctor.out;
