@@ -27,13 +27,13 @@ struct Options {
   double gate = 0;
 };
 
-int usage(const char* word) {
+int usage(const std::string& word) {
   std::fprintf(
       stderr,
       "cutwater-bench: %s\nusage: cutwater-bench [--quick] [--json] [--only ID] [--gate FACTOR]\n"
       "       cutwater-bench outage [--workers N] [--timeout-ms N] [--hang-ms N] [--json] "
       "[--svg FILE]\n",
-      word);
+      word.c_str());
   return 2;
 }
 
@@ -49,16 +49,18 @@ int help() {
   return 0;
 }
 
-bool parse(int argc, char** argv, Options& options) {
+/// What is wrong with the line; empty: nothing.
+std::string parse(int argc, char** argv, Options& options) {
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     if (word == "--quick") options.plan.quick = true;
     else if (word == "--json") options.json = true;
     else if (word == "--only" && i + 1 < argc) options.only = argv[++i];
     else if (word == "--gate" && i + 1 < argc) options.gate = std::atof(argv[++i]);
-    else return false;
+    else if (word == "--only" || word == "--gate") return word + ": a value is missing";
+    else return "unknown option '" + word + "'";
   }
-  return options.gate == 0 || options.gate >= 1;
+  return options.gate == 0 || options.gate >= 1 ? "" : "--gate: a factor of 1 or more";
 }
 
 void print_json(const Figure& f) {
@@ -93,7 +95,8 @@ int main(int argc, char** argv) {
     return help();
   }
   Options options;
-  if (!parse(argc, argv, options)) return usage("unknown or incomplete option");
+  const std::string wrong = parse(argc, argv, options);
+  if (!wrong.empty()) return usage(wrong);
   using Group = std::vector<Figure> (*)(const Plan&);
   const struct { const char* ids; Group run; } groups[] = {
       {"L1 L2 L3", cutwater::bench::limit_figures},

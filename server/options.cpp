@@ -2,6 +2,7 @@
 #include "options.hpp"
 
 #include <iostream>
+#include <sstream>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -35,7 +36,10 @@ Parsed parse_options(int argc, const char* const* argv, const char* config_varia
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    const int code = app.exit(error);
+    std::ostringstream words, wrong;
+    const int code = app.exit(error, words, wrong);
+    std::cout << words.str();
+    if (!wrong.str().empty()) std::cerr << "cutwaterd: " << wrong.str();
     out.end = code == 0 ? ExitCode::Ok : ExitCode::Usage;
     return out;
   }

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <sstream>
 #include <string_view>
+#include <vector>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -33,8 +34,9 @@ constexpr const char* kAbout =
 constexpr const char* kFooter =
     "Exit codes:  0 ok or allowed, 1 refused or open, 2 usage, 3 cannot connect, 4 invalid config "
     "or damage found, 5 not permitted, 6 no such name, 7 output not written.\n"
-    "Keys:  their bytes, or hex:616c for bytes that cannot be typed (exact: in front of a key that "
-    "begins so); -- in front of a key that begins with a dash, behind all options.";
+    "Keys:  their bytes, or as lists show them: hex:616c for bytes that cannot be typed, "
+    "'[acme, alice]' for a key of parts (exact: in front of a key that looks so); -- in front of a "
+    "key that begins with a dash, behind all options.";
 
 int usage(const ctl::Settings& settings, const std::string& text) {
   return static_cast<int>(ctl::complain(settings, "usage", text, Exit::Usage));
@@ -81,8 +83,15 @@ int run(int argc, char** argv) {
   app.fallthrough();
   ctl::add_globals(app, line);
   ctl::add_commands(app, line);
+  // `help limit peek` is what others call `limit peek --help`.
+  static char help[] = "--help";
+  std::vector<char*> words(argv, argv + argc);
+  if (argc > 1 && std::string_view(argv[1]) == "help") {
+    words.erase(words.begin() + 1);
+    words.push_back(help);
+  }
   try {
-    app.parse(argc, argv);
+    app.parse(static_cast<int>(words.size()), words.data());
   } catch (const CLI::ParseError& error) {
     return explain_usage(app, error, argc, argv);
   }

@@ -60,10 +60,74 @@ std::string unknown_text(const Reached& reached) {
     return out;
   }();
   const std::vector<std::string_view> views(names.begin(), names.end());
-  const std::string_view near = nearest(reached.unknown, views);
+  // A part of a name is meant for the whole, however long that is: open for force-open.
+  const auto part = std::find_if(views.begin(), views.end(), [&](std::string_view name) {
+    return reached.unknown.size() > 2 && name.find(reached.unknown) != std::string_view::npos;
+  });
+  const std::string_view near = part != views.end() ? *part : nearest(reached.unknown, views);
   return "unknown command '" + escape_short(reached.unknown) + "'" +
-         (near.empty() ? "" : "; did you mean '" + std::string(near) + "'?") +
-         "; one of:" + names_of(known);
+         (near.empty() ? "; one of:" : "; did you mean '" + std::string(near) + "'? One of:") +
+         names_of(known);
+}
+
+/// The option that a word names, of the innermost command or of those around it.
+const CLI::Option* option_of(const CLI::App* at, std::string_view word) {
+  const bool is_long = word.starts_with("--");
+  const std::string name(word.substr(is_long ? 2 : 1, is_long ? word.find('=') - 2 : 1));
+  for (; at != nullptr; at = at->get_parent()) {
+    for (const CLI::Option* option : at->get_options()) {
+      const auto& names = is_long ? option->get_lnames() : option->get_snames();
+      if (std::find(names.begin(), names.end(), name) != names.end()) return option;
+    }
+  }
+  return nullptr;
+}
+
+bool has_positionals(const CLI::App& app) {
+  const auto options = app.get_options();
+  return std::any_of(options.begin(), options.end(),
+                     [](const CLI::Option* option) { return option->get_positional(); });
+}
+
+/// The first option that nobody knows, with the nearest one that is; empty: all are known.
+std::string unknown_option(const CLI::App& at, const std::vector<std::string>& words) {
+  for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
+    const std::string& word = words[i];
+    if (word.size() < 2 || word.front() != '-') continue;
+    if (const CLI::Option* option = option_of(&at, word)) {
+      const bool separate = word.find('=') == std::string::npos &&
+                            (word.starts_with("--") || word.size() == 2);
+      if (separate && option->get_items_expected_max() > 0) ++i;
+      continue;
+    }
+    std::vector<std::string> names;
+    for (const CLI::App* each = &at; each != nullptr; each = each->get_parent()) {
+      for (const CLI::Option* option : each->get_options()) {
+        for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+      }
+    }
+    const std::vector<std::string_view> views(names.begin(), names.end());
+    const std::string_view near =
+        word.starts_with("--") ? nearest(word.substr(0, word.find('=')), views) : "";
+    std::string text = "unknown option '" + escape_short(word) + "'";
+    if (!near.empty()) text += "; did you mean '" + std::string(near) + "'?";
+    else if (has_positionals(at)) text += "; what begins with a dash is written behind --";
+    return text;
+  }
+  return {};
+}
+
+/// What the library says, about the option as it was written: -n, not --last.
+std::string as_written(std::string text, const CLI::App& at,
+                       const std::vector<std::string>& words) {
+  for (const CLI::Option* option : at.get_options()) {
+    if (option->get_lnames().empty() || option->get_snames().empty()) continue;
+    const std::string whole = "--" + option->get_lnames().front() + ":";
+    const std::string brief = "-" + option->get_snames().front();
+    const bool written = std::find(words.begin(), words.end(), brief) != words.end();
+    if (written && text.starts_with(whole)) text.replace(0, whole.size() - 1, brief);
+  }
+  return text;
 }
 
 /// `cutwaterctl limit peek [OPTIONS] NAME KEY`.
@@ -93,7 +157,9 @@ std::string usage_text(const CLI::App& app, const CLI::ParseError& error,
   const std::string about = reached.path.empty() ? "" : reached.path + ": ";
   const bool required = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
   if (required && !commands.empty()) return about + "name a command; one of:" + names_of(commands);
-  return about + error.what() + "\n" + usage_line(reached);
+  std::string what = unknown_option(*reached.at, words);
+  if (what.empty()) what = as_written(error.what(), *reached.at, words);
+  return about + what + "\n" + usage_line(reached);
 }
 
 }  // namespace cutwater::ctl

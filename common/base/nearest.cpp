@@ -38,7 +38,8 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
   std::size_t best = kMaxEditDistance + 1;
   for (const std::string_view name : names) {
     const std::size_t distance = edit_distance(word, name);
-    if (distance >= std::max(word.size(), name.size())) continue;
+    // A word of which more than half would be another is no slip of the hand.
+    if (2 * distance > std::max(word.size(), name.size()) + 1) continue;
     if (distance < best) {
       best = distance;
       found = name;

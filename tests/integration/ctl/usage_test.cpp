@@ -37,9 +37,16 @@ TEST(CommandLine, SaysWhatIsWrongWhereAndHowItWouldBeRight) {
   const struct { std::vector<std::string> arguments; std::string text; } wrong[] = {
       {{}, "name a command; one of: status clients limit"},
       {{"bulkhead"}, "bulkhead: name a command; one of: list get explain\n"},
-      {{"limt", "list"}, "unknown command 'limt'; did you mean 'limit'?; one of: status"},
+      {{"limt", "list"}, "unknown command 'limt'; did you mean 'limit'? One of: status"},
+      {{"nope"}, "unknown command 'nope'; one of: status"},
+      {{"breaker", "open", "x"}, "unknown command 'open'; did you mean 'force-open'? One of:"},
+      {{"limit", "peek", "api", "k", "--csot", "1"},
+       "limit peek: unknown option '--csot'; did you mean '--cost'?\nusage: "},
+      {{"limit", "peek", "api", "-x"},
+       "unknown option '-x'; what begins with a dash is written behind --\n"},
+      {{"events", "-n", "x"}, "events: -n: 'x' is no whole number\n"},
       {{"breaker", "forceopen", "x"}, "unknown command 'forceopen'; did you mean 'force-open'?"},
-      {{"breaker", "lst"}, "did you mean 'list'?; one of: list get explain why force-open"},
+      {{"breaker", "lst"}, "did you mean 'list'? One of: list get explain why force-open"},
       {{"limit", "peek", "api"},
        "limit peek: KEY is required\nusage: cutwaterctl limit peek [OPTIONS] NAME KEY; --help"},
       {{"breaker", "why", "a", "b"}, "usage: cutwaterctl breaker why [OPTIONS] [NAME];"},
@@ -65,6 +72,12 @@ std::vector<std::string> lines_of(const std::string& text) {
     else if (c != '\r') out.back() += c;
   }
   return out;
+}
+
+TEST(CommandLine, HelpIsAWordToo) {
+  EXPECT_EQ(run_tool({"help"}).out, run_tool({"--help"}).out);
+  EXPECT_EQ(run_tool({"help", "limit", "peek"}).out, run_tool({"limit", "peek", "--help"}).out);
+  EXPECT_EQ(run_tool({"help"}).code, 0);
 }
 
 TEST(CommandLine, AReaderThatWentAwayIsNoErrorAndAFullDiskIs) {
