@@ -324,8 +324,8 @@ void Daemon::Parts::give_names_back() {
   janitor.memory_replaced();
   desk.memory_replaced();
   log.info("memory in {}: moved to newly named files, nothing is forgotten: {} keys in debt, {} "
-           "bans; debts of {} more keys went to what their limit's keys without a place share; "
-           "processes attach anew by themselves",
+           "bans for a time (all others stand in the rules); debts of {} more keys went to what "
+           "their limit's keys without a place share; processes attach anew by themselves",
            memory->path(), moved->entries, moved->bans, moved->shared);
   memory->note(shm::EventKind::DaemonTookOver, static_cast<std::uint32_t>(::getpid()),
                "moved to new names");

@@ -50,7 +50,7 @@ const char* word_of(wire::Want mode) {
   switch (mode) {
     case wire::Want::Ask: return "ask";
     case wire::Want::Map: return "map";
-    case wire::Want::Row: return "row";
+    case wire::Want::Row: return "map";  // mapped already: it wants only its row back
     case wire::Want::MapRead: return "map-read";
   }
   return "?";

@@ -7,6 +7,7 @@
 #include <cutwater/version.hpp>
 
 #include "acts/act_rows.hpp"
+#include "config/key_text.hpp"
 #include "rows/breaker_rows.hpp"
 #include "rows/bulkhead_rows.hpp"
 #include "rows/key_rows.hpp"
@@ -226,8 +227,13 @@ Reader::Outcome Reader::top(const wire::Read& asked) const {
     for (const shm::Top& top : shm::read_tops(view, shm::find_limit(view, limit.name).index)) {
       const bool shown = limit.show_keys == rule::ShowKeys::Shown && !top.text.empty();
       const std::string hash = fmt::format("#{:016x}", top.key_hash);
+      const bool cut = shown && top.text.size() >= sizeof shm::TopRecord::text;
+      wire::Value key(hidden ? "" : hash);
+      if (shown) key = cut ? wire::Value::binary(top.text) : config::spell_key(top.text);
       out.push_back(wire::Value::map({{"limit", limit.name},
-                                      {"key", hidden ? "" : shown ? printable(top.text) : hash},
+                                      {"key", std::move(key)},
+                                      {"named", shown},
+                                      {"cut", cut},
                                       {"asked", top.asked},
                                       {"refused", top.refused},
                                       {"over", top.over}}));

@@ -14,7 +14,8 @@
 //   counters, events, bulkheads, trips (name?; the newest first), config {path value origin}
 //   journal, overrides       act_rows.hpp
 //   keys (name)              the keys of a limit that are in debt (rows/key_rows.hpp)
-//   top (name?)              limit key asked refused over: most asking first (shm/limit/tops.hpp)
+//   top (name?)              limit key named cut asked refused over: most asking first (shm/limit/
+//                            tops.hpp); key of a cut one: the bytes that are kept
 // Options: `cost` of `limit` with a key (0..1e9, default 1).
 // Cursors are decimal numbers: of the next event for `events`, of the next row for the others. An
 // answer is filled up to max_rows and the session's frame; its cursor is empty at the end. Of

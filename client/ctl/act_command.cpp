@@ -39,7 +39,14 @@ Exit act_on_key(const Settings& settings, std::string_view verb, const KeyAct& a
   auto message = message_of(verb, act);
   if (!message) return complain(settings, message.error());
   if (arguments.as_map() != nullptr) message->arguments = std::move(arguments);
-  return steer(settings, *message, done);
+  // In the file the same spelling is a pattern; here exact: says that one key is meant.
+  const bool singled = verb == wire::kVerbLimitBan || verb == wire::kVerbLimitOverride;
+  const std::string remark =
+      singled && !act.key.starts_with("exact:") && act.key.find('*') != std::string::npos
+          ? "this is the one key with a * in it, not a pattern: patterns stand in the file "
+            "(limits." + escape_short(act.limit) + ".keys)"
+          : "";
+  return steer(settings, *message, done, settings.timeout, remark);
 }
 
 }  // namespace
@@ -166,7 +173,7 @@ Exit run_journal_list(const Settings& settings) {
     const std::uint64_t until = number_at(row, "until_s");
     const bool breaker = row.find("breaker") != nullptr;
     table.add({std::to_string(number_at(row, "id")), state_cell(row), act_text(row),
-               breaker ? "breaker " + shown("breaker") : "limit " + shown("limit"), shown("key"),
+               breaker ? "breaker " + shown("breaker") : "limit " + shown("limit"), key_cell(row),
                until == 0 ? "-" : moment_text(until), shown("who"), shown("note")});
   }
   return print(settings, document,

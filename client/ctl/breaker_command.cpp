@@ -50,17 +50,16 @@ Lines figures(const wire::Value& row, bool colour) {
   lines.emplace_back("probes", std::to_string(number_at(row, "probes")) + " permitted, " +
                                    std::to_string(number_at(row, "probes_held")) + " out, " +
                                    std::to_string(number_at(row, "probes_spent")) + " back");
-  std::string users = std::to_string(number_at(row, "users")) + " processes" + pids_text(row);
+  std::string users = counted(number_at(row, "users"), "process", "processes") + pids_text(row);
   if (number_at(row, "users_open") > 0) {
     users += ", " + std::to_string(number_at(row, "users_open")) + " of them open for themselves";
   }
   lines.emplace_back("users", users);
   if (number_at(row, "hanging") > 0) {
-    lines.emplace_back("hanging", std::to_string(number_at(row, "hanging")) + " calls");
+    lines.emplace_back("hanging", counted(number_at(row, "hanging"), "call"));
   }
   lines.emplace_back("epoch", std::to_string(number_at(row, "epoch")) + ", " +
-                                  std::to_string(number_at(row, "attempts")) +
-                                  " openings in a row");
+                                  counted(number_at(row, "attempts"), "opening") + " in a row");
   if (const wire::Value* act = row.find("act")) lines.emplace_back("by hand", act_words(*act));
   if (!text_at(row, "note").empty()) {
     lines.emplace_back("note", escape_short(text_at(row, "note"), 256));

@@ -70,7 +70,7 @@ std::string counts_text(const wire::Value& row) {
   const auto rate = [&row](const char* key) {
     return row.find(key) == nullptr ? std::string() : " (" + rate_cell(row, key) + ")";
   };
-  return std::to_string(number_at(row, "calls")) + " calls, " +
+  return counted(number_at(row, "calls"), "call") + ", " +
          std::to_string(number_at(row, "failures")) + " failed" + rate("failure_permille") + ", " +
          std::to_string(number_at(row, "slow")) + " slow" + rate("slow_permille") + run_text(row);
 }
@@ -82,7 +82,9 @@ std::string since_text(const wire::Value& row) {
   const std::string reason = text_at(row, "reason");
   if (!reason.empty() && reason != "none") text += ", " + reason_text(row);
   if (row.find("expires_ns") != nullptr) {
-    text += ", for " + duration_text(number_at(row, "expires_ns")) + " more";
+    const std::uint64_t left = number_at(row, "expires_ns");
+    text += left == 0 ? ", its time is over: the next call moves it"
+                      : ", for " + duration_text(left) + " more";
   }
   return text;
 }
@@ -96,7 +98,7 @@ std::string retry_text(const wire::Value& row) {
 
 std::string run_text(const wire::Value& row) {
   if (row.find("run") == nullptr) return {};
-  return ", " + std::to_string(number_at(row, "run")) + " failures in a row";
+  return ", " + counted(number_at(row, "run"), "failure") + " in a row";
 }
 
 std::string span_text(const wire::Value& row) {
@@ -175,11 +177,11 @@ void add_durations(Lines& lines, const wire::Value& row, const char* word, const
   const wire::Value* found = row.find(key);
   if (found == nullptr) return;
   lines.emplace_back(word,
-                     std::to_string(number_at(*found, "calls")) + " calls, p50 <= " +
+                     counted(number_at(*found, "calls"), "call") + ", p50 <= " +
                          duration_text(number_at(*found, "p50_ns")) + ", p99 <= " +
                          duration_text(number_at(*found, "p99_ns")) + ", max <= " +
                          duration_text(number_at(*found, "max_ns")) +
-                         (found->find("mean_ns") == nullptr
+                         (number_at(*found, "mean_ns") == 0
                               ? std::string()
                               : ", mean " + duration_text(number_at(*found, "mean_ns"))) +
                          (found->find("span_ns") == nullptr

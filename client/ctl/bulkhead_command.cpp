@@ -30,7 +30,7 @@ Tone tone_of(const wire::Value& row) {
 }
 
 Lines figures(const wire::Value& row, bool colour) {
-  std::string use = count(row, "in_use") + " of " + count(row, "limit") + " places";
+  std::string use = count(row, "in_use") + " of " + counted(number_at(row, "limit"), "place");
   if (number_at(row, "over") > 0) use += ", " + count(row, "over") + " over the limit";
   Lines lines = {{"bulkhead", escape(text_at(row, "bulkhead"))},
                  {"in use", toned(use, tone_of(row), colour)},

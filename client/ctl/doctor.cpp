@@ -185,15 +185,20 @@ void about_rows(const Facts& facts, Findings& out) {
   }
   const std::uint64_t used = number_at(facts.status, "clients"),
                       rows = number_at(facts.status, "rows");
-  if (stale > 0) {
+  if (stale > 0 && facts.daemon == "running") {
     out.push_back({true, "rows",
-                   std::to_string(stale) + " rows belong to processes that are gone or lost their "
-                                           "connection",
-                   facts.daemon == "running"
-                       ? "wait 5 s. One that stays holds something for a process that lives and "
-                         "has not been heard of: it comes back when that process asks or opens a "
-                         "client, ends, or by max-hold; `cutwaterctl clients` shows its pid"
-                       : "start the daemon: it gives them back"});
+                   counted(stale, "row belongs", "rows belong") +
+                       " to processes that are gone or lost their connection",
+                   "wait 5 s. One that stays holds something for a process that lives and has not "
+                   "been heard of: it comes back when that process asks or opens a client, ends, "
+                   "or by max-hold; `cutwaterctl clients` shows its pid"});
+  } else if (stale > 0) {
+    // Without a daemon nobody knows which of them live: each lost its connection with it.
+    out.push_back({false, "rows",
+                   counted(stale, "row", "rows") +
+                       " without a connection: their processes go on deciding in memory, those "
+                       "that are gone nobody has noticed yet",
+                   "start the daemon: the living attach again, it gives the others back"});
   }
   if (rows > 0 && used >= rows) {
     out.push_back({true, "rows", "all " + std::to_string(rows) + " rows are taken",

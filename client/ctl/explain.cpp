@@ -30,6 +30,23 @@ std::string come_back(std::uint64_t retry_ns, bool hint) {
   return std::string("come back in ") + (hint ? "about " : "") + duration_text(retry_ns);
 }
 
+/// `, owes about 400`: of a key in debt beyond its burst, where one rate alone decides.
+std::string owed_text(const wire::Value& row, const wire::Value& answer) {
+  const wire::Value* windows = row.find("windows");
+  const bool one = windows != nullptr && windows->as_array() != nullptr &&
+                   windows->as_array()->size() == 1 &&
+                   windows->as_array()->front().find("calendar") == nullptr;
+  const std::uint64_t period = number_at(row, "rate_period_ns");
+  const std::uint64_t reset = number_at(answer, "reset_after_ns");
+  if (!one || period == 0 || reset == ~std::uint64_t{0} || text_at(answer, "by") == "override") {
+    return {};
+  }
+  const auto spent = static_cast<unsigned __int128>(reset) * number_at(row, "rate_count") / period;
+  const std::uint64_t burst = number_at(row, "burst");
+  if (spent <= burst) return {};
+  return ", owes about " + std::to_string(static_cast<std::uint64_t>(spent) - burst);
+}
+
 std::string refusal(const wire::Value& row, const wire::Value& answer, std::uint64_t cost) {
   const std::string reason = text_at(answer, "reason");
   const std::uint64_t retry = number_at(answer, "retry_after_ns");
@@ -44,7 +61,8 @@ std::string refusal(const wire::Value& row, const wire::Value& answer, std::uint
   if (reason == "limit") {
     const std::string window = which_window(row, answer);
     return "refused" + (window.empty() ? "" : " by " + window) + ": " +
-           tokens(number_at(answer, "remaining")) + " left, " + std::to_string(cost) +
+           tokens(number_at(answer, "remaining")) + " left" + owed_text(row, answer) + ", " +
+           std::to_string(cost) +
            " asked for; " + back;
   }
   if (reason == "degraded") {

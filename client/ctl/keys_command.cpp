@@ -63,10 +63,10 @@ class Shown {
   std::uint64_t found_ = 0, refused_ = 0, unnamed_ = 0;
 };
 
-std::string key_cell(const wire::Value& row) {
-  const std::string key = text_at(row, "key");
-  if (key.empty() && !truth_at(row, "named")) return "-";
-  return escape_short(key) + (truth_at(row, "cut") ? "..." : "");
+/// Tokens left; below nothing what the key owes.
+std::string left_cell(const wire::Value& row) {
+  const std::uint64_t owes = number_at(row, "owes");
+  return owes == 0 ? std::to_string(number_at(row, "remaining")) : "-" + std::to_string(owes);
 }
 
 /// Why keys have no names; empty: there is no reason to know.
@@ -98,7 +98,9 @@ Exit run_limit_keys(const Settings& settings, const KeysAsk& ask) {
   document.set("found", shown.found());
   document.set("refused", shown.refused());
   document.set("unnamed", shown.unnamed());
-  document.set("keys", wire::Value::Array(rows.begin(), rows.end()));
+  Rows spelled = rows;
+  spell_keys(spelled);
+  document.set("keys", wire::Value::Array(spelled.begin(), spelled.end()));
   std::string text;
   if (rows.empty()) return print(settings, document, "no key owes anything\n");
   using Align = Table::Align;
@@ -112,7 +114,7 @@ Exit run_limit_keys(const Settings& settings, const KeysAsk& ask) {
     const std::uint64_t retry = number_at(row, "retry_after_ns");
     cut = cut || truth_at(row, "cut");
     table.add({key_cell(row), std::to_string(number_at(row, "window")),
-               std::to_string(number_at(row, "remaining")),
+               left_cell(row),
                {retry == 0 ? "now" : duration_text(retry), retry == 0 ? Tone::Plain : Tone::Bad},
                duration_text(number_at(row, "reset_after_ns"))});
   }

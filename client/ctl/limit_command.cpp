@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "config/key_text.hpp"
 #include "ctl/breaker_text.hpp"
 #include "ctl/commands.hpp"
 #include "ctl/explain.hpp"
@@ -117,14 +118,14 @@ Exit run_limit_peek(const Settings& settings, const std::string& name, const std
   const bool allowed = truth_at(answer, "allowed");
   wire::Value document = look->document();
   document.set("limit", name);
-  document.set("key", wire::Value::binary(*bytes));
+  document.set("key", config::spell_key(*bytes));
   document.set("cost", cost);
   if (answer.as_map() != nullptr) {
     for (const auto& entry : *answer.as_map()) document.set(entry.key, entry.value);
   }
   Lines lines = {
       {"limit", escape(name)},
-      {"key", escape_short(*bytes, 256)},
+      {"key", bytes->empty() ? escape("") : key_shown(*bytes)},
       {"answer", toned(allowed ? "allowed" : "refused: " + cell(answer, "reason"),
                        allowed ? Tone::Good : Tone::Bad, settings.colour)},
       {"remaining", cell(answer, "remaining")},
@@ -153,7 +154,8 @@ Exit run_limit_explain(const Settings& settings, const std::string& name, const 
   wire::Value document = look->document();
   for (const auto& entry : *row->as_map()) document.set(entry.key, entry.value);
   wire::Value::Array words;
-  std::string text = escape(name) + ", key " + escape_short(*bytes, 256) + '\n';
+  std::string text =
+      escape(name) + ", key " + (bytes->empty() ? escape("") : key_shown(*bytes)) + '\n';
   for (const std::string& sentence : sentences) {
     words.emplace_back(sentence);
     text += "  " + sentence + '\n';
@@ -173,13 +175,20 @@ Exit run_limit_top(const Settings& settings, const std::string& name) {
 
   wire::Value document = look->document();
   document.set("limit", name);
-  document.set("top", wire::Value::Array(rows->begin(), rows->end()));
-  Table table({{"KEY"}, {"REFUSED", Table::Align::Right}, {"ASKED", Table::Align::Right}});
+  constexpr const char* kSketch =
+      "a sketch: processes that decide in memory note a sample; counts may be high by `over` (-o "
+      "json)";
+  Rows spelled = *rows;
+  spell_keys(spelled);
+  document.set("top", wire::Value::Array(spelled.begin(), spelled.end()));
+  document.set("estimate", true);
+  document.set("note", kSketch);
+  Table table({{"KEY"}, {"REFUSED ~", Table::Align::Right}, {"ASKED ~", Table::Align::Right}});
   for (const wire::Value& row : *rows) {
-    table.add({escape_short(text_at(row, "key")), cell(row, "refused"), cell(row, "asked")});
+    table.add({key_cell(row), cell(row, "refused"), cell(row, "asked")});
   }
-  return print(settings, document,
-               rows->empty() ? "no key stands out\n" : table_text(settings, table));
+  const std::string text = table_text(settings, table) + kSketch + '\n';
+  return print(settings, document, rows->empty() ? "no key stands out\n" : text);
 }
 
 }  // namespace cutwater::ctl

@@ -124,7 +124,8 @@ std::string trouble_text(const Rows& breakers, const Rows& bulkheads, bool colou
   }
   for (const wire::Value& row : bulkheads) {
     std::string text = escape(text_at(row, "bulkhead")) + " " + count(row, "in_use") + " of " +
-                       count(row, "limit") + " places in use, " + count(row, "waiting") +
+                       counted(number_at(row, "limit"), "place") + " in use, " +
+                       count(row, "waiting") +
                        " waiting";
     if (row.find("oldest_ns") != nullptr) {
       text += ", the oldest for " + duration_text(number_at(row, "oldest_ns"));

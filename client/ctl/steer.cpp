@@ -41,7 +41,7 @@ const char* saved_word(std::uint8_t saved) {
 }
 
 Exit print_done(const Settings& settings, const wire::SteerAnswer& answer,
-                const std::string& done) {
+                const std::string& done, const std::string& remark) {
   wire::Value document;
   document.set("done", true);
   document.set("text", answer.text);
@@ -54,16 +54,20 @@ Exit print_done(const Settings& settings, const wire::SteerAnswer& answer,
     const std::string id = std::to_string(answer.act);
     text += "\nact " + id + ": `cutwaterctl journal undo " + id + "` ends it";
   }
+  if (!remark.empty()) {
+    document.set("note", remark);
+    text += "\nnote: " + remark;
+  }
   return print(settings, document, text + '\n');
 }
 
 }  // namespace
 
 Exit steer(const Settings& settings, const wire::Steer& message, const std::string& done,
-           Nanos patience) {
+           Nanos patience, const std::string& remark) {
   const auto answer = ask(settings, message, patience);
   if (!answer) return complain(settings, answer.error());
-  if (answer->code == wire::kSteerDone) return print_done(settings, *answer, done);
+  if (answer->code == wire::kSteerDone) return print_done(settings, *answer, done, remark);
   const std::string text = answer->text.empty()
                                ? "refused with code " + std::to_string(answer->code)
                                : escape_lines(answer->text);

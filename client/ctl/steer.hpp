@@ -16,8 +16,9 @@ namespace cutwater::ctl {
 /// failed) where a reboot matters. In force and not saved is still Exit::Ok. A refusal goes to
 /// standard error with its exit code (ctl/exit_code.hpp). `patience`: how long the daemon may take;
 /// after that it may still carry it out, and the error says so.
+/// `remark`: said behind it when it was done, `note` as JSON.
 Exit steer(const Settings& settings, const wire::Steer& message, const std::string& done,
-           Nanos patience);
+           Nanos patience, const std::string& remark = {});
 inline Exit steer(const Settings& settings, const wire::Steer& message, const std::string& done) {
   return steer(settings, message, done, settings.timeout);
 }

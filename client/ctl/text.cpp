@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/text.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <ctime>
 
 #include <cutwater/units.hpp>
+
+#include "config/key_text.hpp"
 
 namespace cutwater::ctl {
 namespace {
@@ -166,6 +169,8 @@ Result<std::string> key_argument(std::string_view text) {
       }
       key += static_cast<char>(high * 16 + low);
     }
+  } else if (auto list = config::key_of_list(text)) {
+    key = std::move(*list);
   } else {
     key = text;
   }
@@ -175,6 +180,52 @@ Result<std::string> key_argument(std::string_view text) {
                        kMaxKeyBytes)};
   }
   return key;
+}
+
+std::string key_shown(std::string_view bytes, std::size_t max_chars) {
+  std::string text = config::spell_key(bytes);
+  if (text.size() <= max_chars) return text;
+  text.resize(max_chars);
+  return text + print("... (%zu bytes)", bytes.size());
+}
+
+namespace {
+
+/// A spelling that a daemon sent: as it is where it is one, since a backslash is a key's own.
+std::string spelled(const std::string& text) {
+  constexpr std::size_t kMost = 48;
+  const bool plain = std::all_of(text.begin(), text.end(),
+                                 [](char c) { return c >= 0x20 && c < 0x7f; });
+  return plain && text.size() <= kMost ? text : escape_short(text, kMost);
+}
+
+}  // namespace
+
+std::string key_cell(const wire::Value& row) {
+  const wire::Value* key = row.find("key");
+  const std::string* bytes = key == nullptr ? nullptr : key->as_binary();
+  const std::string* text = key == nullptr ? nullptr : key->as_string();
+  const wire::Value* cut = row.find("cut");
+  if (bytes != nullptr && cut != nullptr && cut->as_bool().value_or(false)) {
+    return escape(*bytes) + "...";
+  }
+  if (bytes != nullptr) return key_shown(*bytes, 48);
+  return text == nullptr || text->empty() ? "-" : spelled(*text);
+}
+
+void spell_keys(std::vector<wire::Value>& rows) {
+  for (wire::Value& row : rows) {
+    const wire::Value* key = row.find("key");
+    const std::string* bytes = key == nullptr ? nullptr : key->as_binary();
+    const wire::Value* cut = row.find("cut");
+    if (bytes == nullptr || (cut != nullptr && cut->as_bool().value_or(false))) continue;
+    row.set("key", config::spell_key(*bytes));
+  }
+}
+
+std::string counted(std::uint64_t count, std::string_view one, std::string_view more) {
+  const std::string plural = more.empty() ? std::string(one) + "s" : std::string(more);
+  return std::to_string(count) + " " + (count == 1 ? std::string(one) : plural);
 }
 
 std::string duration_text(std::uint64_t ns) {

@@ -5,8 +5,11 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <cutwater/result.hpp>
+
+#include "wire/value.hpp"
 
 namespace cutwater::ctl {
 
@@ -28,9 +31,24 @@ std::string escape_short(std::string_view bytes, std::size_t max_chars = 48);
 /// that is longer than a line stays whole.
 std::string wrap_text(std::string_view text, std::size_t columns);
 
-/// A key as given on the command line: its bytes; `hex:616c` names bytes; `exact:` in front keeps a
-/// key that begins with `hex:` or `exact:`. InvalidArgument: odd or wrong hex digits. KeyTooLong.
+/// A key as given on the command line: its bytes; `hex:616c` names bytes; `[acme, alice]` the key
+/// of these parts; `exact:` in front keeps a key that looks like one of them. What key_shown()
+/// prints whole is read back. InvalidArgument: odd or wrong hex digits. KeyTooLong.
 Result<std::string> key_argument(std::string_view text);
+
+/// A key in its one spelling (config/key_text.hpp), cut to `max_chars` with its length behind it.
+std::string key_shown(std::string_view bytes, std::size_t max_chars = 256);
+
+/// The key of a row of READ keys, top or journal, for a table: its spelling, `#..` where it is
+/// hashed, `-` where it is hidden; of one that was kept in part its beginning and `...`, which is
+/// no key to give back.
+std::string key_cell(const wire::Value& row);
+
+/// The same for JSON: `key` of each row becomes its spelling where it is whole.
+void spell_keys(std::vector<wire::Value>& rows);
+
+/// `1 call`, `2 calls`; `more`: the word for all others where it is not `one` and an s.
+std::string counted(std::uint64_t count, std::string_view one, std::string_view more = {});
 
 /// A duration in at most two units, rounded up: `0`, `430ns`, `1.5ms`, `3.2s`, `2m5s`, `3h10m`,
 /// `4d2h`; 2^64-1 is `never`.

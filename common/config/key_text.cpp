@@ -121,23 +121,58 @@ Result<KeyText> parse_key(const std::vector<std::string>& parts) {
   return KeyText{.bytes = std::move(*key), .pattern = false};
 }
 
+namespace {
+
+/// `[acme, alice]`; empty where a part could not be told from its neighbours in a list.
+std::string list_of(const std::vector<std::string_view>& parts) {
+  const auto simple = [](std::string_view part) {
+    return is_plain(part) && !needs_exact(part) &&
+           part.find_first_of(",]\"'") == std::string_view::npos && part.front() != ' ' &&
+           part.back() != ' ';
+  };
+  if (parts.empty() || !std::all_of(parts.begin(), parts.end(), simple)) return {};
+  std::string list;
+  for (const std::string_view part : parts) {
+    list += (list.empty() ? "[" : ", ") + std::string(part);
+  }
+  return list + "]";
+}
+
+bool is_ascii(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7f; });
+}
+
+}  // namespace
+
+std::string spell_key(std::string_view bytes) {
+  if (bytes.empty()) return {};
+  const auto parts = parts_of(bytes);
+  if (std::string list = parts.size() < 2 ? "" : list_of(parts); !list.empty() && is_ascii(list)) {
+    return list;
+  }
+  if (!is_ascii(bytes)) return std::string(kHex) + hex_of(bytes);
+  return (needs_exact(bytes) ? std::string(kExact) : std::string()) + std::string(bytes);
+}
+
+std::optional<std::string> key_of_list(std::string_view text) {
+  constexpr std::string_view kBetween = ", ";
+  if (!text.starts_with('[') || !text.ends_with(']')) return std::nullopt;
+  std::string_view rest = text.substr(1, text.size() - 2);
+  std::vector<std::string_view> parts;
+  for (std::size_t at = rest.find(kBetween); at != std::string_view::npos;
+       at = rest.find(kBetween)) {
+    parts.push_back(rest.substr(0, at));
+    rest.remove_prefix(at + kBetween.size());
+  }
+  parts.push_back(rest);
+  auto key = composite_key(parts);
+  if (!key || spell_key(*key) != text) return std::nullopt;
+  return key;
+}
+
 std::string format_key(const KeyText& key) {
   if (key.pattern) return key.bytes;
-  if (const auto parts = parts_of(key.bytes); !parts.empty()) {
-    // Only where each part can be told from its neighbours in a list.
-    const auto simple = [](std::string_view part) {
-      return is_plain(part) && !needs_exact(part) &&
-             part.find_first_of(",]\"'") == std::string_view::npos && part.front() != ' ' &&
-             part.back() != ' ';
-    };
-    if (std::all_of(parts.begin(), parts.end(), simple)) {
-      std::string list;
-      for (const std::string_view part : parts) {
-        list += (list.empty() ? "[" : ", ") + std::string(part);
-      }
-      return list + "]";
-    }
-  }
+  if (std::string list = list_of(parts_of(key.bytes)); !list.empty()) return list;
   if (!is_plain(key.bytes)) return std::string(kHex) + hex_of(key.bytes);
   return needs_exact(key.bytes) ? std::string(kExact) + key.bytes : key.bytes;
 }

@@ -8,6 +8,7 @@
 // Bounds: 1..kMaxKeyBytes bytes; a pattern rule::kMaxPatternLength. Errors: InvalidConfig, `what is
 // wrong; remedy`. Thread safety: pure functions.
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,5 +32,12 @@ Result<KeyText> parse_key(const std::vector<std::string>& parts);
 
 /// One canonical spelling for each key; parse_key() reads it back, as a list when it begins with [.
 std::string format_key(const KeyText& key);
+
+/// One spelling for each key in what people read, in printable ASCII; the tool takes it back as it
+/// is: `alice`, `[acme, alice]` (two parts or more), `exact:a*b`, `hex:00ff`. Nothing of nothing.
+std::string spell_key(std::string_view bytes);
+
+/// The key that spell_key() writes as this list of parts; nothing for any other text.
+std::optional<std::string> key_of_list(std::string_view text);
 
 }  // namespace cutwater::config

@@ -69,10 +69,21 @@ class Lister {
     shm::BucketAsk ask{.limit = handle_.ref, .key = hash_of(view_, slot, word.lo, window)};
     ask.window = window;
     ask.rule = of_override ? id : std::uint16_t{0};
-    return numbers(ask, now, out) ? out : wire::Value{};
+    if (!numbers(ask, now, out)) return {};
+    out.set("owes", owed(record, static_cast<rule::Units>(word.hi), now));
+    return out;
   }
 
  private:
+  /// Whole tokens, rounded up, that a key has taken beyond its burst (Limit::charge); 0: none.
+  std::uint64_t owed(const shm::RuleRecord& record, rule::Units tat, std::int64_t now) const {
+    const rule::Piece piece = shm::read_piece_at(record, now);
+    const rule::Units n = shm::clock_at(view_, view_.current(), record, piece, now);
+    const rule::Units beyond = rule::effective(piece, n, tat) - n - piece.burst;
+    const std::uint64_t token = std::uint64_t{1} << (shm::read_once(record.f) & 63);
+    return beyond <= 0 ? 0 : (static_cast<std::uint64_t>(beyond) + token - 1) / token;
+  }
+
   void name(std::uint64_t slot, std::uint64_t tag, std::uint8_t window, wire::Value& out) const {
     std::optional<shm::KeptKey> kept;
     if (show_ == rule::ShowKeys::Shown) {

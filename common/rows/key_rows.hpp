@@ -10,6 +10,7 @@
 //   window           which of the limit's; a key in debt in several has a row for each
 //   remaining reset_after_ns retry_after_ns      as an ask of one token would be answered now, by
 //                    this window; retry_after_ns 0: it would be let through; never: 2^64-1
+//   owes             whole tokens beyond the burst (Limit::charge), rounded up; 0: none
 //
 // Keys that owe nothing have no entry and are not listed, nor are bans. The order is that of the
 // table, which means nothing. A page looks at no more than kSlotsPerPage slots, some 1 ms, and may

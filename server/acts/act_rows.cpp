@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "config/key_text.hpp"
 #include "rule/breaker_pattern.hpp"
 #include "shm/limit/key_hash.hpp"
 
@@ -85,15 +86,6 @@ void set_end(wire::Value& row, const ActBook& book, const EndedAct& ended) {
 
 }  // namespace
 
-std::string printable(std::string_view text) {
-  std::string out(text);
-  for (char& byte : out) {
-    const auto code = static_cast<unsigned char>(byte);
-    if (code < 0x20 || code >= 0x7f) byte = '?';
-  }
-  return out;
-}
-
 std::string shown_key(const shm::View& view, const rule::LimitSettings& limit,
                       std::string_view key) {
   if (limit.show_keys == rule::ShowKeys::Hidden) return {};
@@ -101,7 +93,7 @@ std::string shown_key(const shm::View& view, const rule::LimitSettings& limit,
     const auto secret = shm::make_limit_secret(view.secret, limit.name);
     return fmt::format("#{:016x}", shm::hash_key(secret, key).lo);
   }
-  return printable(key);
+  return config::spell_key(key);
 }
 
 rows::Rows journal_rows(const shm::View& view, const ActBook& book,

@@ -16,9 +16,7 @@
 
 namespace cutwater::server {
 
-/// Bytes of a caller, for people: what is no printable ASCII becomes '?'.
-std::string printable(std::string_view text);
-/// A key as people may see it.
+/// A key as people may see it: in its one spelling (config/key_text.hpp), hashed, or nothing.
 std::string shown_key(const shm::View& view, const rule::LimitSettings& limit,
                       std::string_view key);
 

@@ -41,10 +41,11 @@ TEST(Keys, NamesOfWhatProcessesAndTheDaemonInserted) {
 
   EXPECT_EQ(run.code, 0) << run.err;
   for (const char* part : {"mapped ", "asked ", "4 of 4 in debt, of which 1 would be refused",
-                           R"(a\x00\x1b[31m)", "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx... ",
+                           "hex:61001b5b33316d", "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx... ",
                            "only the beginning of a longer key is kept"}) {
     EXPECT_TRUE(has(run.out, part)) << part << '\n' << run.out;
   }
+  EXPECT_EQ(instance.json({"limit", "peek", "api", "hex:61001b5b33316d"})["remaining"], 1);
   EXPECT_FALSE(has(run.out, std::string(32, 'x')));
   EXPECT_FALSE(has(run.out, "without a name"));
   const auto first = instance.json({"limit", "keys", "api", "--refused-first", "--most", "1"});
@@ -68,6 +69,49 @@ TEST(Keys, NamesOfWhatProcessesAndTheDaemonInserted) {
                                                                   {"limit", "keys", "api"})));
   EXPECT_TRUE(keys_in(instance.json({"limit", "keys", "api"})).contains("asked"));
   EXPECT_EQ(instance.tool({"limit", "keys", "ap"}).code, 6);
+}
+
+TEST(Keys, OfPartsAreGivenBackAsEveryListShowsThem) {
+  Instance instance(yaml(true));
+  const std::string acme("\0\4acme\0\5alice", 13);
+  const std::string list = "[acme, alice]";
+  Client mapped = instance.client();
+  auto api = mapped.limit("api").value();
+  for (int i = 0; i < 20; ++i) api.try_acquire(acme);
+  EXPECT_EQ(instance.json({"limit", "keys", "api"})["keys"][0]["key"], list);
+  EXPECT_TRUE(has(instance.tool({"limit", "keys", "api"}).out, list));
+  const ProgramRun explain = instance.tool({"limit", "explain", "api", list});
+  EXPECT_TRUE(has(explain.out, "api, key [acme, alice]\n  refused")) << explain.out;
+  EXPECT_EQ(instance.tool({"limit", "peek", "api", "exact:[acme, alice]"}).code, 0) << "another";
+  ASSERT_EQ(instance.tool({"limit", "ban", "api", list}).code, 0);
+  EXPECT_EQ(api.try_acquire(acme).reason(), Reason::Banned);
+  EXPECT_EQ(instance.json({"journal", "list"})["journal"][0]["key"], list);
+
+  auto asks = Client::open(instance.place().address() + "?ask");
+  ASSERT_TRUE(asks) << asks.error().text();
+  const std::string wide = std::string(40, 'w');
+  asks->limit("api")->try_acquire(acme);
+  asks->limit("api")->try_acquire(wide);
+  const ProgramRun top = instance.tool({"limit", "top", "api"});
+  EXPECT_TRUE(has(top.out, list)) << top.out;
+  EXPECT_TRUE(has(top.out, std::string(27, 'w') + "... ")) << top.out;
+  EXPECT_TRUE(has(top.out, "a sketch: processes")) << top.out;
+  EXPECT_EQ(instance.json({"limit", "top", "api"})["estimate"], true);
+}
+
+TEST(Keys, OneInDebtShowsWhatItOwes) {
+  Instance instance(
+      "limits: { api: { rate: 1/s, burst: 10, max-debt: 1000, show-keys: shown } }\n");
+  Client client = instance.client();
+  ASSERT_EQ(client.limit("api")->charge("alice", 410).charged(), 410U);
+  client.limit("api")->try_acquire("bob");
+  const auto keys = instance.json({"limit", "keys", "api"})["keys"];
+  ASSERT_EQ(keys.size(), 2U);
+  EXPECT_EQ(keys[0]["owes"], 400);
+  EXPECT_EQ(keys[1]["owes"], 0);
+  EXPECT_TRUE(has(instance.tool({"limit", "keys", "api"}).out, " -400 "));
+  const ProgramRun explain = instance.tool({"limit", "explain", "api", "alice"});
+  EXPECT_TRUE(has(explain.out, "0 tokens left, owes about 400, 1 asked for")) << explain.out;
 }
 
 TEST(Keys, SwitchedAtAStartEveryKeyKeepsWhatItOwes) {

@@ -48,7 +48,7 @@ TEST(Schema, OfOneBreakerOpenAndByHand) {
   EXPECT_EQ(fields_of(open["transitions"][0]), (Fields{"count", "from", "reason", "to"}));
 
   const ProgramRun text = instance.tool({"breaker", "get", "fraud"});
-  EXPECT_NE(text.out.find("1 processes: pid " + std::to_string(::getpid())), std::string::npos);
+  EXPECT_NE(text.out.find("1 process: pid " + std::to_string(::getpid())), std::string::npos);
   EXPECT_EQ(text.out.find("FOR ITSELF"), std::string::npos) << "nothing is counted for one alone";
 
   instance.tool({"breaker", "metrics-only", "fraud", "--for", "1h"});

@@ -90,7 +90,10 @@ TEST(Doctor, NamesAMemoryThatIsNoneOrTight) {
 TEST(Doctor, NamesRowsNobodyUses) {
   Facts facts = healthy();
   facts.clients = {Value::map({{"row", 2U}, {"state", "orphan"}})};
-  expect_finding(facts, "1 rows belong to processes that are gone", true, "clients");
+  expect_finding(facts, "1 row belongs to processes that are gone", true, "clients");
+  facts.daemon = "not running";
+  expect_finding(facts, "1 row without a connection: their processes go on deciding", false,
+                 "start the daemon: the living attach again");
   facts = healthy();
   facts.status.set("clients", std::uint64_t{16});
   expect_finding(facts, "all 16 rows are taken", true, "capacity.processes");

@@ -70,6 +70,24 @@ TEST(KeyArgument, TakesBytesAndHex) {
   EXPECT_EQ(key_argument("exact:hex:616c").value(), "hex:616c");
 }
 
+TEST(KeyArgument, TakesBackWhatIsShown) {
+  using namespace std::string_literals;
+  EXPECT_EQ(key_argument("[acme, alice]").value(), "\0\4acme\0\5alice"s);
+  EXPECT_EQ(key_argument("[::1]").value(), "[::1]") << "an address is no list";
+  EXPECT_EQ(key_argument("[a,b]").value(), "[a,b]");
+  for (const std::string& key :
+       {"alice"s, "a*b"s, "hex:61"s, "exact:a"s, "[::1]"s, "[a, b]"s, "back\\slash"s, "\0b"s,
+        "gr\xc3\xbc"s, "\0\4acme"s, "\0\4acme\0\5alice"s, "\0\1a\0\3b,c"s, "\0\1a\0\0"s}) {
+    EXPECT_EQ(key_argument(key_shown(key)).value(), key) << key_shown(key);
+  }
+}
+
+TEST(Counted, OneIsNoPlural) {
+  EXPECT_EQ(counted(1, "call"), "1 call");
+  EXPECT_EQ(counted(0, "call"), "0 calls");
+  EXPECT_EQ(counted(1, "row belongs", "rows belong"), "1 row belongs");
+}
+
 TEST(KeyArgument, RefusesWhatIsNoHexAndWhatIsTooLong) {
   EXPECT_EQ(key_argument("hex:6").error().code(), Errc::InvalidArgument);
   EXPECT_EQ(key_argument("hex:6g").error().code(), Errc::InvalidArgument);
