@@ -39,7 +39,8 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
   for (const std::string_view name : names) {
     const std::size_t distance = edit_distance(word, name);
     // A word of which more than half would be another is no slip of the hand.
-    if (2 * distance > std::max(word.size(), name.size()) + 1) continue;
+    const std::size_t longer = std::max(word.size(), name.size());
+    if (distance >= longer || 2 * distance > longer + 1) continue;
     if (distance < best) {
       best = distance;
       found = name;
