@@ -265,7 +265,7 @@ std::string show(const Config& config);
 
 /// 64-bit FNV-1a over the sorted `path: value` lines: equal for texts that mean the same, whatever
 /// their spelling, order or origin; stable over versions that know the same keys.
-std::uint64_t hash_of(const Config& config) noexcept;
+std::uint64_t hash_of(const Config& config);
 
 /// Every key of the file with type, range, default, when a change takes effect, and help:
 /// `--help-config`.

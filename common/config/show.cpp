@@ -21,7 +21,7 @@ std::string show(const Config& config) {
   return out;
 }
 
-std::uint64_t hash_of(const Config& config) noexcept {
+std::uint64_t hash_of(const Config& config) {
   constexpr std::uint64_t kOffset = 0xcbf29ce484222325;
   constexpr std::uint64_t kPrime = 0x100000001b3;
   std::vector<const Value*> sorted;
