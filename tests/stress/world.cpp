@@ -84,6 +84,7 @@ World::World(std::vector<rule::LimitSettings> limits, WorldOptions options) {
   if (!made) give_up(made.error().text());
   segment_ = std::make_unique<shm::Segment>(std::move(made.value()));
   ranges_ = ranges_of(view());
+  std::erase_if(ranges_, [](const Range& range) { return range.length == 0; });  // may be null
   adopt();
   publish(limits);
 }
