@@ -128,8 +128,11 @@ TEST(ConfigReload, TakesOverAGoodFile) {
 }
 
 TEST(ConfigReload, TheVerdictCountsBreakersAndBulkheadsToo) {
-  Instance instance("breakers: { a: {}, b: {} }\nbulkheads: { c: {} }\n");
+  // Unwatched: else the daemon may take the file over by itself before it is asked to.
+  const std::string unwatched = "instance: {watch-file: false}\n";
+  Instance instance(unwatched + "breakers: { a: {}, b: {} }\nbulkheads: { c: {} }\n");
   instance.place().write_config(
+      unwatched +
       "breakers: { a: {wait-duration-in-open-state: 7s}, d: {} }\nbulkheads: { c: {} }\n");
 
   const ProgramRun run = instance.tool({"config", "reload"});
